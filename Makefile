@@ -1,0 +1,153 @@
+# ringspan
+#
+# Knobs (make VAR=value):
+#   CC, CLANG, BPFTOOL   compilers and bpftool                (cc, clang, bpftool)
+#   CFLAGS, LDFLAGS      added to ours
+#   WERROR=1             warnings are errors (developers, CI)
+#   CONFIG               release | asan | fuzz: what is built, in build/CONFIG/
+#   ARCH                 target: x86 | arm64                  (this machine's)
+#   V=1                  show commands
+#   ARGS                 passed on to `ringspan trace` by `make run`
+#   PREFIX, DESTDIR      where `make install` puts things     (/usr/local)
+
+CC      ?= cc
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool /usr/lib/linux-tools/*/bpftool) bpftool)
+CONFIG  ?= release
+ARCH    ?= $(shell uname -m | sed -e s/x86_64/x86/ -e s/aarch64/arm64/)
+PREFIX  ?= /usr/local
+PKGCONF ?= pkg-config
+
+VERSION := 0.1.0
+
+B   := build/$(CONFIG)
+BPF := build/bpf
+
+ifeq ($(V),1)
+Q :=
+msg :=
+else
+Q := @
+msg = @printf '  %-8s%s\n' "$(1)" "$(2)";
+endif
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wvla \
+	-Wwrite-strings -Wpointer-arith -Wformat=2 -Wundef -Wimplicit-fallthrough
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+
+LIBS     := libbpf libelf zlib jansson
+LIBS_CF  := $(shell $(PKGCONF) --cflags $(LIBS) 2>/dev/null)
+LIBS_LD  := $(shell $(PKGCONF) --libs $(LIBS) 2>/dev/null || echo -lbpf -lelf -lz -ljansson)
+INCLUDES := -Iuser -Iencoders -Ibpf -I$(BPF) -I.
+BASE     := -std=gnu17 -g -D_GNU_SOURCE -DRS_VERSION='"$(VERSION)"' $(WARN) $(INCLUDES) $(LIBS_CF)
+
+ifeq ($(CONFIG),release)
+OPT := -O2 -fno-plt -fstack-protector-strong -D_FORTIFY_SOURCE=2
+LDOPT := -Wl,-z,relro,-z,now
+else ifeq ($(CONFIG),asan)
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT := -O1 $(SAN)
+LDOPT := $(SAN)
+else ifeq ($(CONFIG),fuzz)
+CC := $(CLANG)
+SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+OPT := -O1 $(SAN)
+LDOPT := -fsanitize=address,undefined
+else
+$(error CONFIG=$(CONFIG): release, asan or fuzz)
+endif
+
+# Sources: a new file is found, no list to edit.
+USER_SRC := $(wildcard user/*.c user/*/*.c)
+ENC_SRC  := $(wildcard encoders/*.c)
+LIB_SRC  := $(filter-out user/main.c,$(USER_SRC)) $(ENC_SRC)
+LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o)
+BPF_SRC  := $(wildcard bpf/probes/*.bpf.c)
+BPF_OBJ  := $(BPF_SRC:bpf/probes/%.bpf.c=$(BPF)/%.bpf.o)
+SKEL     := $(BPF)/ringspan.skel.h
+UNIT     := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
+TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all help run check check-unit deps deps-test clean fmt fmt-check lint install FORCE
+
+all: build/ringspan ## build build/ringspan (default)
+
+help: ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+build/ringspan: build/$(CONFIG)/ringspan
+	$(call msg,COPY,$@)
+	$(Q)cp -f $< $@.tmp && mv -f $@.tmp $@
+
+$(B)/ringspan: $(B)/user/main.o $(B)/libringspan.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(LDOPT) $(LDFLAGS) -o $@ $^ $(LIBS_LD) -lm
+
+$(B)/libringspan.a: $(LIB_OBJ)
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+# Parsers and encoders convert nothing silently.
+$(B)/user/proto/%.o $(B)/encoders/%.o: WARN_EXTRA := -Wconversion -Wno-sign-conversion
+
+$(B)/%.o: %.c | $(SKEL)
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(WARN_EXTRA) $(OPT) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# BPF: one object per probe file, linked into one skeleton.
+BPF_CFLAGS := -target bpf -mcpu=v3 -g -O2 -std=gnu17 -Wall -Wextra -D__BPF__ -D__TARGET_ARCH_$(ARCH) \
+	-Ivmlinux/$(ARCH) -Ibpf $(LIBS_CF)
+
+$(BPF)/%.bpf.o: bpf/probes/%.bpf.c
+	$(call msg,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BPF)/ringspan.bpf.o: $(BPF_OBJ)
+	$(call msg,BPFLINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(SKEL): $(BPF)/ringspan.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name ringspan_bpf > $@
+
+$(B)/tests/lib/%.o: tests/lib/%.c
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/tests/%: tests/unit/%.c $(B)/libringspan.a $(TEST_LIB)
+	$(call msg,TEST,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lcmocka -lm
+
+check-unit: ## unit tests under AddressSanitizer and UBSan; no root
+	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
+.PHONY: run-unit
+run-unit: $(UNIT)
+	$(Q)for t in $^; do echo "== $$t"; $$t || exit 1; done
+
+deps: ## install what the build needs (root)
+	$(Q)deploy/install-deps build
+deps-test: ## install what the tests need (root)
+	$(Q)deploy/install-deps build test
+
+run: ## install what is missing, build, and trace this node live (root; ARGS=…)
+	$(Q)deploy/install-deps build
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)build/ringspan trace $(ARGS)
+
+fmt: ## format all C
+	$(Q)git ls-files '*.c' '*.h' | grep -v '^vmlinux/' | xargs clang-format -i
+fmt-check: ## is all C formatted?
+	$(Q)git ls-files '*.c' '*.h' | grep -v '^vmlinux/' | xargs clang-format --dry-run -Werror
+
+clean: ## remove build/
+	rm -rf build
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static enum rs_log_level max_level = RS_LOG_INFO;
+
+void rs_log_set_level(enum rs_log_level level)
+{
+	max_level = level;
+}
+
+void rs_log(enum rs_log_level level, const char *fmt, ...)
+{
+	static const char *const word[] = { "error: ", "warning: ", "", "debug: " };
+	char line[2048];
+	va_list ap;
+
+	if (level > max_level)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "ringspan: %s%s\n", word[level], line);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool.h"
+
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN 1
+#endif
+#endif
+#ifdef HAVE_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
+#define SLAB_BYTES 65536
+
+struct slab {
+	struct slab *next;
+	size_t bytes;
+	_Alignas(16) char data[];
+};
+
+void rs_pool_init(struct rs_pool *p, size_t size, uint32_t max)
+{
+	if (size < sizeof(struct rs_pool_free))
+		size = sizeof(struct rs_pool_free);
+	*p = (struct rs_pool){ .size = (size + 15) & ~(size_t)15, .max = max };
+}
+
+void rs_pool_release(struct rs_pool *p)
+{
+	struct slab *s = p->slabs;
+
+	while (s) {
+		struct slab *next = s->next;
+
+		ASAN_UNPOISON_MEMORY_REGION(s->data, s->bytes);
+		free(s);
+		s = next;
+	}
+	rs_pool_init(p, p->size, p->max);
+}
+
+/* A new slab's objects go to the free list, the first in memory on top. */
+static int grow(struct rs_pool *p)
+{
+	size_t n = SLAB_BYTES / p->size;
+	struct slab *s;
+
+	if (n < 1)
+		n = 1;
+	if (n > p->max - p->made)
+		n = p->max - p->made;
+	if (!n)
+		return -1;
+	s = malloc(sizeof(*s) + n * p->size);
+	if (!s)
+		return -1;
+	s->next = p->slabs;
+	s->bytes = n * p->size;
+	p->slabs = s;
+	p->made += (uint32_t)n;
+	for (size_t i = n; i-- > 0;) {
+		struct rs_pool_free *f = (void *)(s->data + i * p->size);
+
+		f->next = p->free;
+		p->free = f;
+		ASAN_POISON_MEMORY_REGION(f, p->size);
+	}
+	return 0;
+}
+
+void *rs_pool_get(struct rs_pool *p)
+{
+	struct rs_pool_free *f;
+
+	if (!p->free && grow(p))
+		return NULL;
+	f = p->free;
+	ASAN_UNPOISON_MEMORY_REGION(f, p->size);
+	p->free = f->next;
+	if (++p->in_use > p->high)
+		p->high = p->in_use;
+	return f;
+}
+
+void rs_pool_put(struct rs_pool *p, void *obj)
+{
+	struct rs_pool_free *f = obj;
+
+	if (!f)
+		return;
+	f->next = p->free;
+	p->free = f;
+	p->in_use--;
+	ASAN_POISON_MEMORY_REGION(f, p->size);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange — a request and its response on one connection, as `pair` collects it and as a protocol's
+ * describe() reads it. Field values are owned by the exchange.
+ */
+#ifndef RS_PROTO_EXCHANGE_H
+#define RS_PROTO_EXCHANGE_H
+
+#include "proto.h"
+
+/* One end of a connection. */
+struct rs_endpoint {
+	char addr[108]; /* text: IP address, Unix socket path, or empty when unknown */
+	uint16_t port;  /* 0: none */
+};
+
+/* What is known of a connection, for attributes. */
+struct rs_conn_info {
+	uint64_t id; /* socket cookie */
+	uint8_t family;
+	uint8_t l4;
+	bool tls;
+	struct rs_endpoint local, peer;
+};
+
+/* Why an exchange ended without the whole response. */
+enum rs_xend {
+	RS_XEND_OK = 0,
+	RS_XEND_CLOSED,     /* connection closed before the response was complete */
+	RS_XEND_RESET,      /* reset by the peer, or by this side */
+	RS_XEND_PROC_GONE,  /* the traced process ended with it open */
+	RS_XEND_LOST,       /* the end was not captured */
+	RS_XEND_TIMEOUT,    /* nothing for longer than the configured time; or the agent ended */
+};
+
+struct rs_exchange {
+	const struct rs_proto_ops *ops;
+	const struct rs_conn_info *conn;
+	uint8_t role; /* enum rs_ev_role of this process in it: RS_ROLE_CLIENT or RS_ROLE_SERVER */
+	uint8_t end;  /* enum rs_xend */
+	bool has_response;
+	bool request_done; /* the whole request went through */
+	bool cut;     /* some of it was not captured: what is said is right but not all */
+	uint64_t start_ns, resp_start_ns, end_ns; /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
+	uint64_t req_body, resp_body;             /* bytes of content */
+	uint32_t tgid, tid;
+	uint8_t nreq, nresp;
+	struct rs_field req[RS_MSG_FIELDS];
+	struct rs_field resp[RS_MSG_FIELDS];
+};
+
+static inline struct str rs_x_req(const struct rs_exchange *x, uint16_t id)
+{
+	for (unsigned i = 0; i < x->nreq; i++) {
+		if (x->req[i].id == id)
+			return x->req[i].value;
+	}
+	return STR_NONE;
+}
+
+static inline struct str rs_x_resp(const struct rs_exchange *x, uint16_t id)
+{
+	for (unsigned i = 0; i < x->nresp; i++) {
+		if (x->resp[i].id == id)
+			return x->resp[i].value;
+	}
+	return STR_NONE;
+}
+
+#endif

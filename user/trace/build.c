@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "build.h"
+
+void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *arena)
+{
+	b->span = span;
+	b->arena = arena;
+	b->n = b->dropped = 0;
+}
+
+static void add(struct rs_build *b, enum rs_known_key k, struct rs_val val)
+{
+	if (b->n == RS_BUILD_ATTRS) {
+		b->dropped++;
+		return;
+	}
+	b->attrs[b->n++] = (struct rs_attr){ rs_key(k), val };
+}
+
+void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value)
+{
+	struct str own = rs_arena_str(b->arena, value);
+
+	if (!own.ptr || value.len > UINT32_MAX) {
+		b->dropped++;
+		return;
+	}
+	add(b, k, (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
+}
+
+void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value)
+{
+	add(b, k, (struct rs_val){ .type = RS_VAL_INT, .i = value });
+}
+
+void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value)
+{
+	add(b, k, (struct rs_val){ .type = RS_VAL_BOOL, .b = value });
+}
+
+void rs_build_name(struct rs_build *b, struct str name)
+{
+	b->span->name = rs_arena_str(b->arena, name);
+}
+
+void rs_build_finish(struct rs_build *b)
+{
+	size_t bytes = b->n * sizeof(b->attrs[0]);
+	struct rs_attr *a = rs_arena_alloc(b->arena, bytes);
+
+	if (!a) {
+		b->span->attrs.dropped += b->n + b->dropped;
+		return;
+	}
+	memcpy(a, b->attrs, bytes);
+	b->span->attrs = (struct rs_attrs){ .a = a, .n = b->n, .dropped = b->dropped };
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * build — a span's attributes while they are collected; what protocols' describe() writes to.
+ *
+ * Strings given are copied into the span's arena at once; the caller's may go. Attributes over
+ * RS_BUILD_ATTRS or without memory are dropped and counted on the span. Keys are not checked for
+ * being unique: a describe() sets each once.
+ */
+#ifndef RS_TRACE_BUILD_H
+#define RS_TRACE_BUILD_H
+
+#include "span.h"
+
+#define RS_BUILD_ATTRS 128
+
+struct rs_build {
+	struct rs_span *span;
+	struct rs_arena *arena;
+	uint32_t n, dropped;
+	struct rs_attr attrs[RS_BUILD_ATTRS];
+};
+
+void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *arena);
+void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value);
+void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value);
+void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value);
+void rs_build_name(struct rs_build *b, struct str name);
+/* Copies the collected attributes to the span. */
+void rs_build_finish(struct rs_build *b);
+
+#endif

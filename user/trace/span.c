@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "span.h"
+
+#define BATCH_CHUNK (256 * 1024)
+
+const struct rs_key rs_known_keys[RS_K_COUNT] = {
+#define RS_KEY(k, n) [RS_K_##k] = { .name = { n, sizeof(n) - 1 }, .id = RS_K_##k },
+#include "keys.def"
+#undef RS_KEY
+};
+
+void rs_batch_init(struct rs_batch *b, size_t limit)
+{
+	*b = (struct rs_batch){ 0 };
+	rs_arena_init(&b->arena, BATCH_CHUNK, limit);
+}
+
+void rs_batch_reset(struct rs_batch *b)
+{
+	rs_arena_reset(&b->arena);
+	b->first = b->last = NULL;
+	b->nspans = 0;
+}
+
+void rs_batch_release(struct rs_batch *b)
+{
+	rs_arena_release(&b->arena);
+	b->first = b->last = NULL;
+	b->nspans = 0;
+}
+
+static void *zalloc(struct rs_batch *b, size_t size)
+{
+	void *p = rs_arena_alloc(&b->arena, size);
+
+	return p ? memset(p, 0, size) : NULL;
+}
+
+struct rs_resource_spans *rs_batch_add_resource(struct rs_batch *b)
+{
+	struct rs_resource_spans *rs = zalloc(b, sizeof(*rs));
+
+	if (!rs)
+		return NULL;
+	if (b->last)
+		b->last->next = rs;
+	else
+		b->first = rs;
+	b->last = rs;
+	return rs;
+}
+
+struct rs_scope_spans *rs_batch_add_scope(struct rs_batch *b, struct rs_resource_spans *rs)
+{
+	struct rs_scope_spans *ss = zalloc(b, sizeof(*ss));
+
+	if (!ss)
+		return NULL;
+	if (rs->last)
+		rs->last->next = ss;
+	else
+		rs->first = ss;
+	rs->last = ss;
+	return ss;
+}
+
+struct rs_span *rs_batch_add_span(struct rs_batch *b, struct rs_scope_spans *ss)
+{
+	struct rs_span *s = zalloc(b, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	if (ss->last)
+		ss->last->next = s;
+	else
+		ss->first = s;
+	ss->last = s;
+	ss->nspans++;
+	b->nspans++;
+	return s;
+}
