@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel — the only part that needs privilege: loads and attaches the BPF programs, reads their ring
+ * buffer, tells them policies. Nothing outside user/kernel/ knows libbpf.
+ *
+ * Order: rs_kernel_open (load) - rs_kernel_attach - rs_kernel_drain in the loop - rs_kernel_close.
+ * Nothing is pinned: when the process ends, however it ends, the kernel takes everything away.
+ * Not thread-safe.
+ */
+#ifndef RS_KERNEL_KERNEL_H
+#define RS_KERNEL_KERNEL_H
+
+#include "base/str.h"
+#include "shared/config.h"
+
+struct rs_kernel;
+
+/* The same numbers as the BPF programs keep, summed over CPUs. */
+enum rs_bpf_counter {
+#define RS_BPF_COUNTER(id, name, help, remedy) RS_BPFC_##id,
+#include "shared/counters.def"
+#undef RS_BPF_COUNTER
+	RS_BPFC_COUNT,
+};
+
+enum rs_capture_mode {
+	RS_CAPTURE_AUTO,    /* socket where the kernel has the tracepoints, else syscall */
+	RS_CAPTURE_SOCKET,  /* tp_btf/sock_send_length, sock_recv_length (6.3+) */
+	RS_CAPTURE_SYSCALL, /* tp_btf/sys_enter, sys_exit */
+};
+
+struct rs_kernel_opts {
+	enum rs_capture_mode mode;
+	size_t ring_bytes;        /* power of two; 0: default */
+	struct rs_bpf_config cfg; /* filters and sizes; abi and self_tgid are filled in by open */
+	const uint32_t *pids;     /* with cfg.filter_pid: processes to trace, with their children */
+	size_t npids;
+};
+
+/* Why something failed, for a person: one line, with what to do. */
+struct rs_kernel_err {
+	char msg[512];
+	bool unsupported; /* missing privilege or kernel feature: exit code 3 */
+};
+
+/* Loads the programs. 0 or -errno with *err filled. */
+int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret, struct rs_kernel_err *err);
+/* Attaches; capturing starts. Then finds the connections that exist already (RS_EVF_PRESENT opens). */
+int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err);
+/* NULL is fine. */
+void rs_kernel_close(struct rs_kernel *k);
+
+/* Readable only when a record was marked urgent (a process seen for the first time); data comes without
+ * wakeups, so the loop drains on a timer too. */
+int rs_kernel_fd(const struct rs_kernel *k);
+
+/* Gives up to `budget` records to fn, in order; ev is valid during the call, its length checked against
+ * its type. Returns how many were taken. */
+typedef void (*rs_event_fn)(void *arg, const struct rs_ev_hdr *ev);
+size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void *arg);
+
+/* Sets one connection's copy policy; NULL: forget it. 0 or -errno. */
+int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy);
+/* Adds a process to the filter. 0 or -errno. */
+int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid);
+
+/* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. */
+int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg);
+
+void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT]);
+
+/* One attach point, for `check` and `status`. */
+struct rs_probe_state {
+	const char *name;    /* e.g. "tp_btf/sock_send_length" */
+	const char *purpose; /* in words */
+	bool attached;
+	bool wanted;        /* false: belongs to the other backend, or switched off */
+	const char *reason; /* why it is not attached, or "" */
+};
+size_t rs_kernel_probes(const struct rs_kernel *k, const struct rs_probe_state **ret);
+/* "socket" or "syscall". */
+const char *rs_kernel_backend(const struct rs_kernel *k);
+
+struct rs_kernel_usage {
+	uint64_t map_bytes; /* memory of all maps, ring included */
+	uint64_t run_ns;    /* BPF programs' run time since attach, 0 when statistics are off */
+	uint64_t runs;
+	bool stats_on;
+};
+void rs_kernel_usage(struct rs_kernel *k, struct rs_kernel_usage *ret);
+
+/* One requirement of this machine, for `check`; works without privilege as far as it can. */
+struct rs_feature {
+	char name[48];
+	bool ok;
+	bool required;    /* false: a feature is lost, not the agent */
+	char detail[160]; /* what was found; when not ok: what to do */
+};
+/* Fills at most max; returns how many. */
+size_t rs_kernel_features(struct rs_feature *ret, size_t max);
+
+#endif
