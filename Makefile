@@ -12,7 +12,8 @@
 
 CC      ?= cc
 CLANG   ?= clang
-BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool /usr/lib/linux-tools/*/bpftool) bpftool)
+# Ubuntu's /usr/sbin/bpftool is a wrapper that wants the running kernel's own copy: take any real one first.
+BPFTOOL ?= $(firstword $(wildcard /usr/lib/linux-tools/*/bpftool /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
 CONFIG  ?= release
 ARCH    ?= $(shell uname -m | sed -e s/x86_64/x86/ -e s/aarch64/arm64/)
 PREFIX  ?= /usr/local
@@ -72,7 +73,8 @@ TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help run check check-unit deps deps-test clean fmt fmt-check lint install FORCE
+.PHONY: all help run check check-unit check-golden golden-update check-live bench-capture deps deps-test clean fmt \
+	fmt-check lint lint-light install FORCE
 
 all: build/ringspan ## build build/ringspan (default)
 
@@ -132,9 +134,31 @@ check-unit: ## unit tests under AddressSanitizer and UBSan; no root
 run-unit: $(UNIT)
 	$(Q)for t in $^; do echo "== $$t"; $$t || exit 1; done
 
+# In steps: what pkg-config says is known only after the packages are there.
+check: ## install what is missing, then all tests (root; live tests load BPF programs)
+	$(Q)deploy/install-deps build test
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/check
+check-golden: all ## event scripts through replay, compared with the expected spans; no root
+	$(Q)python3 tests/golden/run.py
+golden-update: all ## rewrite the expected spans of tests/golden; review the diff
+	$(Q)python3 tests/golden/run.py --update
+check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
+	$(Q)python3 tests/live/run.py $(T)
+bench-capture: all ## what capturing costs a real nginx and wrk (root)
+	$(Q)python3 bench/capture.py $(ARGS)
+
+lint-light: ## layers, banned calls, header self-sufficiency, record padding
+	$(Q)tests/lint/check-layers
+	$(Q)tests/lint/check-source
+	$(Q)tests/lint/check-headers $(CC) $(BASE)
+	$(Q)$(CC) -std=gnu17 -Ibpf -Wpadded -Werror=padded -fsyntax-only tests/lint/padding.c
+lint: lint-light fmt-check ## lint-light, formatting, shellcheck
+	$(Q)git ls-files | xargs grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck
+
 deps: ## install what the build needs (root)
 	$(Q)deploy/install-deps build
-deps-test: ## install what the tests need (root)
+deps-test: ## install what the build and the tests need (root)
 	$(Q)deploy/install-deps build test
 
 run: ## install what is missing, build, and trace this node live (root; ARGS=…)
@@ -142,10 +166,14 @@ run: ## install what is missing, build, and trace this node live (root; ARGS=…
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)build/ringspan trace $(ARGS)
 
+# Versions of clang-format differ in what they make of the same rules: one is pinned.
+CLANG_FORMAT ?= $(firstword $(wildcard /usr/bin/clang-format-14) clang-format)
+C_FILES = $(shell git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
 fmt: ## format all C
-	$(Q)git ls-files '*.c' '*.h' | grep -v '^vmlinux/' | xargs clang-format -i
-fmt-check: ## is all C formatted?
-	$(Q)git ls-files '*.c' '*.h' | grep -v '^vmlinux/' | xargs clang-format --dry-run -Werror
+	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
+fmt-check: ## is all C formatted? (clang-format 14)
+	$(Q)if $(CLANG_FORMAT) --version | grep -q 'version 14\.'; then $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
+	else echo "skipped: fmt-check wants clang-format 14"; fi
 
 clean: ## remove build/
 	rm -rf build

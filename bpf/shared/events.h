@@ -157,7 +157,7 @@ struct rs_ev_proc {
 #include <assert.h>
 #include <stddef.h>
 static_assert(sizeof(struct rs_ev_hdr) == 16, "header");
-static_assert(sizeof(struct rs_ev_open) == 232, "open");
+static_assert(sizeof(struct rs_ev_open) == 224, "open");
 static_assert(sizeof(struct rs_ev_data) == 64 && offsetof(struct rs_ev_data, data) == 64, "data");
 static_assert(sizeof(struct rs_ev_close) == 32, "close");
 static_assert(sizeof(struct rs_ev_fact) == 32, "fact");
