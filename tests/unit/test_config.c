@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/config.h"
+#include "config/suggest.h"
+#include "config/value.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static int load(struct rs_config *cfg, enum rs_command_id id, int argc, ...)
+{
+	static char *argv[32];
+	va_list ap;
+
+	va_start(ap, argc);
+	for (int i = 0; i < argc; i++)
+		argv[i] = va_arg(ap, char *);
+	va_end(ap);
+	argv[argc] = NULL;
+	rs_config_init(cfg, id);
+	return rs_config_load(cfg, argc, argv);
+}
+
+static void test_defaults(void **state)
+{
+	struct rs_config cfg;
+
+	(void)state;
+	assert_int_equal(load(&cfg, RS_CMD_trace, 0), 0);
+	assert_int_equal(cfg.ring_size, 16 << 20);
+	assert_int_equal(cfg.request_timeout, 60000000000);
+	assert_string_equal(cfg.format, "text");
+	assert_int_equal(cfg.capture, RS_CAPTURE_AUTO);
+	assert_int_equal(cfg.log_level, 2);
+	assert_int_equal(cfg.pids.n, 0);
+	assert_null(cfg.cmd);
+	rs_config_release(&cfg);
+}
+
+static void test_flags(void **state)
+{
+	struct rs_config cfg;
+
+	(void)state;
+	assert_int_equal(load(&cfg, RS_CMD_trace, 10, "-p1", "a", "-p", "2", "--pid=3", "--port",
+			      "80", "--comm=a-very-long-command-name", "--", "--pid"),
+			 0);
+	assert_int_equal(cfg.pids.n, 3);
+	assert_int_equal(cfg.pids.v[2], 3);
+	assert_int_equal(cfg.ports.v[0], 80);
+	assert_string_equal(cfg.comms.v[0], "a-very-long-com");
+	assert_int_equal(cfg.nargs, 1);
+	assert_string_equal(cfg.args[0], "a");
+	assert_string_equal(cfg.cmd[0], "--pid");
+	assert_null(cfg.cmd[1]);
+	rs_config_release(&cfg);
+	assert_int_equal(load(&cfg, RS_CMD_status, 1, "-wh"), 0);
+	assert_true(cfg.watch && cfg.help);
+	rs_config_release(&cfg);
+}
+
+static void test_errors_name_the_place(void **state)
+{
+	static const struct {
+		const char *arg, *err;
+	} c[] = {
+		{ "--rign-size=1m", "unknown option '--rign-size'; did you mean '--ring-size'?" },
+		{ "--ring-size=1q", "--ring-size: '1q' is not a size such as 512k or 16m" },
+		{ "--ring-size=1k",
+		  "--ring-size: '1k' is out of range; it goes from 64k to 1024m" },
+		{ "--pid", "--pid: needs a value (PID)" },
+		{ "--pid=0", "--pid: '0' is not a process id" },
+		{ "--help=1", "--help: takes no value" },
+		{ "--json",
+		  "`ringspan trace` has no option '--json'; see `ringspan trace --help`" },
+		{ "-Z", "unknown option '-Z'; see `ringspan trace --help`" },
+		{ "--xyzzy", "unknown option '--xyzzy'; see `ringspan trace --help`" },
+		{ "--output=", "--output: the value is empty" },
+		{ "--capture=sock",
+		  "--capture: unknown value 'sock'; did you mean 'socket'? (auto|socket|syscall)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct rs_config cfg;
+
+		assert_true(load(&cfg, RS_CMD_trace, 1, c[i].arg) < 0);
+		assert_string_equal(cfg.err, c[i].err);
+		rs_config_release(&cfg);
+	}
+}
+
+static void test_too_many(void **state)
+{
+	struct rs_config cfg;
+	char *argv[RS_FILTER_PORTS + 2];
+
+	(void)state;
+	for (int i = 0; i <= RS_FILTER_PORTS; i++)
+		argv[i] = (char *)"--port=1";
+	argv[RS_FILTER_PORTS + 1] = NULL;
+	rs_config_init(&cfg, RS_CMD_trace);
+	assert_true(rs_config_load(&cfg, RS_FILTER_PORTS + 1, argv) < 0);
+	assert_string_equal(cfg.err, "--port: more than 16 ports");
+	rs_config_release(&cfg);
+}
+
+static void test_precedence(void **state)
+{
+	struct str yaml =
+		STR("ring-size: 1m\ncapture: syscall\nport: [1, 2]\nmax-connections: 99\n");
+	struct rs_config cfg;
+
+	(void)state;
+	setenv("RINGSPAN_RING_SIZE", "2m", 1);
+	setenv("RINGSPAN_CAPTURE", "socket", 1);
+	assert_int_equal(load(&cfg, RS_CMD_trace, 1, "--ring-size=4m"), 0);
+	assert_int_equal(rs_config_file(&cfg, yaml, "f"), 0);
+	assert_int_equal(cfg.ring_size, 4 << 20);
+	assert_int_equal(cfg.source[RS_O_ring_size], RS_FROM_FLAG);
+	assert_int_equal(cfg.capture, RS_CAPTURE_SOCKET);
+	assert_int_equal(cfg.source[RS_O_capture], RS_FROM_ENV);
+	assert_int_equal(cfg.max_connections, 99);
+	assert_int_equal(cfg.ports.n, 2);
+	assert_int_equal(cfg.ports.v[1], 2);
+	rs_config_release(&cfg);
+	/* lists are replaced, not joined */
+	assert_int_equal(load(&cfg, RS_CMD_trace, 1, "--port=9"), 0);
+	assert_int_equal(rs_config_file(&cfg, yaml, "f"), 0);
+	assert_int_equal(cfg.ports.n, 1);
+	rs_config_release(&cfg);
+	setenv("RINGSPAN_CAPTURE", "x", 1);
+	assert_true(load(&cfg, RS_CMD_trace, 0) < 0);
+	assert_string_equal(
+		cfg.err, "RINGSPAN_CAPTURE: unknown value 'x'; it is one of auto|socket|syscall");
+	rs_config_release(&cfg);
+	unsetenv("RINGSPAN_RING_SIZE");
+	unsetenv("RINGSPAN_CAPTURE");
+}
+
+static void test_file(void **state)
+{
+	static const struct {
+		const char *text, *err; /* err NULL: fine */
+	} c[] = {
+		{ "", NULL },
+		{ "# nothing\n", NULL },
+		{ "---\n", NULL },
+		{ "log-level: debug\nformat: json\n", NULL },
+		{ "json: true\n", NULL }, /* another command's */
+		{ "port: 80\n", NULL },
+		{ "capture: sokcet\n",
+		  "f:1:10: capture: unknown value 'sokcet'; did you mean 'socket'? (auto|socket|syscall)" },
+		{ "\nport:\n - 1\n - x\n",
+		  "f:4:4: port: 'x' is not a port; ports go from 1 to 65535" },
+		{ "ring-size: 1m\nring-sise: 2\n",
+		  "f:2:1: unknown key 'ring-sise'; did you mean 'ring-size'?" },
+		{ "config: x\n",
+		  "f:1:1: unknown key 'config'; keys are the long options of `ringspan run --help`" },
+		{ "port: 1\nport: 2\n", "f:2:1: 'port' is given twice" },
+		{ "- a\n", "f:1:1: expected `key: value` lines" },
+		{ "ring-size: [1]\n", "f:1:12: ring-size takes one value" },
+		{ "port: {a: 1}\n", "f:1:7: port takes a value or a list of values" },
+		{ "port: [[1]]\n", "f:1:8: port is a list of plain values" },
+		{ "format: &a text\n", "f:1:9: format: anchors are not supported" },
+		{ "format: *a\n", "f:1:9: format takes one value" },
+		{ "a: 1\n---\nb: 2\n",
+		  "f:1:1: unknown key 'a'; keys are the long options of `ringspan run --help`" },
+		{ "port: 1\n---\nport: 2\n", "f:2:1: more than one document" },
+		{ "port: \"1\\0\"\n", "f:1:7: port: the value has a NUL character in it" },
+		{ "port: [a\n", "f:1:8: port: 'a' is not a port; ports go from 1 to 65535" },
+		{ "port: [1\n", "f:2:1: did not find expected ',' or ']'" },
+		{ "format: \t- x\n  y: @\n",
+		  "f:1:10: block sequence entries are not allowed in this context" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct rs_config cfg;
+		int err;
+
+		rs_config_init(&cfg, RS_CMD_trace);
+		err = rs_config_file(&cfg, str_c(c[i].text), "f");
+		if (c[i].err)
+			assert_string_equal(cfg.err, c[i].err);
+		else if (err)
+			fail_msg("%s: %s", c[i].text, cfg.err);
+		assert_int_equal(err < 0, c[i].err != NULL);
+		rs_config_release(&cfg);
+	}
+}
+
+/* Any cut of a file is read or refused, with a message. */
+static void test_file_cut_anywhere(void **state)
+{
+	struct str text = STR(
+		"ring-size: 1m\nport: [1, \"2\"]\ncomm:\n  - a\n  - 'b'\n# x\nformat: |\n  json\n");
+
+	(void)state;
+	for (size_t n = 0; n <= text.len; n++) {
+		struct rs_config cfg;
+
+		rs_config_init(&cfg, RS_CMD_trace);
+		if (rs_config_file(&cfg, str_at(text, 0, n), "f"))
+			assert_true(cfg.err[0]);
+		rs_config_release(&cfg);
+	}
+}
+
+static void test_values(void **state)
+{
+	uint64_t v;
+
+	(void)state;
+	assert_true(rs_value_bytes(STR("16m"), &v) && v == 16 << 20);
+	assert_true(rs_value_bytes(STR("64KiB"), &v) && v == 65536);
+	assert_true(rs_value_bytes(STR("7"), &v) && v == 7);
+	assert_true(rs_value_bytes(STR("7b"), &v) && v == 7);
+	assert_false(rs_value_bytes(STR("7ib"), &v));
+	assert_false(rs_value_bytes(STR(""), &v));
+	assert_false(rs_value_bytes(STR("k"), &v));
+	assert_false(rs_value_bytes(STR("18446744073709551615k"), &v));
+	assert_true(rs_value_duration(STR("500ms"), &v) && v == 500000000);
+	assert_true(rs_value_duration(STR("1.5s"), &v) && v == 1500000000);
+	assert_true(rs_value_duration(STR("2"), &v) && v == 2000000000);
+	assert_true(rs_value_duration(STR("1h"), &v) && v == 3600000000000);
+	assert_false(rs_value_duration(STR("1."), &v));
+	assert_false(rs_value_duration(STR("-1s"), &v));
+	assert_false(rs_value_duration(STR("1 s"), &v));
+	assert_false(rs_value_duration(STR("99999999999h"), &v));
+}
+
+static void test_suggest(void **state)
+{
+	struct rs_suggest s;
+
+	(void)state;
+	rs_suggest_init(&s, STR("stats"));
+	rs_suggest_add(&s, "trace");
+	rs_suggest_add(&s, "status");
+	assert_string_equal(s.best, "status");
+	rs_suggest_init(&s, STR("zzz"));
+	rs_suggest_add(&s, "run");
+	assert_null(s.best);
+	rs_suggest_init(&s, STR(""));
+	rs_suggest_add(&s, "a");
+	assert_null(s.best);
+}
+
+/* Every option's default is one it would accept, and every command has help. */
+static void test_table(void **state)
+{
+	FILE *null = fopen("/dev/null", "w");
+
+	(void)state;
+	for (int id = 0; id < RS_CMD_COUNT; id++) {
+		struct rs_config cfg;
+
+		rs_config_init(&cfg, (enum rs_command_id)id);
+		assert_string_equal(cfg.err, "");
+		rs_config_help((enum rs_command_id)id, null);
+		rs_config_release(&cfg);
+	}
+	fclose(null);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_errors_name_the_place),
+		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_file_cut_anywhere),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_suggest),
+		cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "option.h"
+#include "suggest.h"
+#include "value.h"
+
+#define ARENA_CHUNK 4096
+#define ARENA_LIMIT (4u << 20)
+#define HELP_WIDTH  80
+
+const struct rs_command_info rs_command_info[RS_CMD_COUNT] = {
+#define RS_COMMAND(id, n, a, s) [RS_CMD_##id] = { .name = n, .args = a, .summary = s },
+#include "commands.def"
+#undef RS_COMMAND
+};
+
+#define RS_IN(id) (1u << RS_CMD_##id)
+#define RS_IN_ALL UINT32_MAX
+
+const struct rs_option rs_options[RS_O_COUNT] = {
+#define RS_OPTION(f, t, l, s, a, c, d, e, lo, hi, h)                                               \
+	[RS_O_##f] = {                                                                             \
+		.name = l,                                                                         \
+		.arg = a,                                                                          \
+		.def = d,                                                                          \
+		.env = e,                                                                          \
+		.help = h,                                                                         \
+		.min = lo,                                                                         \
+		.max = hi,                                                                         \
+		.offset = offsetof(struct rs_config, f),                                           \
+		.commands = c,                                                                     \
+		.type = RS_OT_##t,                                                                 \
+		.letter = s,                                                                       \
+	},
+#include "options.def"
+#undef RS_OPTION
+};
+
+int rs_config_fail(struct rs_config *cfg, const char *where, const char *fmt, ...)
+{
+	int n = where ? snprintf(cfg->err, sizeof(cfg->err), "%s: ", where) : 0;
+	va_list ap;
+
+	if (n < 0 || (size_t)n >= sizeof(cfg->err))
+		n = 0;
+	va_start(ap, fmt);
+	vsnprintf(cfg->err + n, sizeof(cfg->err) - (size_t)n, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static void *member(struct rs_config *cfg, const struct rs_option *o)
+{
+	return (char *)cfg + o->offset;
+}
+
+static bool takes(const struct rs_option *o, enum rs_command_id command)
+{
+	return o->commands & (1u << command);
+}
+
+/* Number of the value in "a|b|c", or -1. */
+static int enum_value(const char *values, struct str v)
+{
+	struct str rest = str_c(values), one;
+
+	for (int i = 0; rest.len; i++) {
+		rest = str_cut(rest, '|', &one);
+		if (str_eq(one, v))
+			return i;
+	}
+	return -1;
+}
+
+static int bad_enum(struct rs_config *cfg, const struct rs_option *o, const char *where,
+		    struct str v)
+{
+	char words[16][32];
+	struct str rest = str_c(o->arg), one;
+	struct rs_suggest s;
+
+	rs_suggest_init(&s, v);
+	for (int i = 0; rest.len && i < 16; i++) {
+		rest = str_cut(rest, '|', &one);
+		snprintf(words[i], sizeof(words[i]), "%.*s", STR_ARG(one));
+		rs_suggest_add(&s, words[i]);
+	}
+	if (s.best)
+		return rs_config_fail(cfg, where, "unknown value '%.*s'; did you mean '%s'? (%s)",
+				      STR_ARG(v), s.best, o->arg);
+	return rs_config_fail(cfg, where, "unknown value '%.*s'; it is one of %s", STR_ARG(v),
+			      o->arg);
+}
+
+static void show_bound(char *buf, size_t size, const struct rs_option *o, uint64_t v)
+{
+	if (o->type == RS_OT_BYTES && v % (1u << 20) == 0 && v)
+		snprintf(buf, size, "%llum", (unsigned long long)(v >> 20));
+	else if (o->type == RS_OT_BYTES && v % 1024 == 0 && v)
+		snprintf(buf, size, "%lluk", (unsigned long long)(v >> 10));
+	else if (o->type == RS_OT_DURATION && v % 3600000000000 == 0 && v)
+		snprintf(buf, size, "%lluh", (unsigned long long)(v / 3600000000000));
+	else if (o->type == RS_OT_DURATION)
+		snprintf(buf, size, "%llums", (unsigned long long)(v / 1000000));
+	else
+		snprintf(buf, size, "%llu", (unsigned long long)v);
+}
+
+static int set_number(struct rs_config *cfg, const struct rs_option *o, const char *where,
+		      struct str v)
+{
+	char lo[32], hi[32];
+	uint64_t n = 0;
+	bool ok = false;
+	const char *what = "a number";
+
+	switch (o->type) {
+	case RS_OT_BYTES:
+		ok = rs_value_bytes(v, &n);
+		what = "a size such as 512k or 16m";
+		break;
+	case RS_OT_DURATION:
+		ok = rs_value_duration(v, &n);
+		what = "a time such as 500ms, 10s or 5m";
+		break;
+	default:
+		ok = str_u64(v, &n);
+		break;
+	}
+	if (!ok)
+		return rs_config_fail(cfg, where, "'%.*s' is not %s", STR_ARG(v), what);
+	if (o->max && (n < o->min || n > o->max)) {
+		show_bound(lo, sizeof(lo), o, o->min);
+		show_bound(hi, sizeof(hi), o, o->max);
+		return rs_config_fail(cfg, where, "'%.*s' is out of range; it goes from %s to %s",
+				      STR_ARG(v), lo, hi);
+	}
+	*(uint64_t *)member(cfg, o) = n;
+	return 0;
+}
+
+static int set_bool(struct rs_config *cfg, const struct rs_option *o, const char *where,
+		    struct str v)
+{
+	bool on = str_ieq(v, STR("true")) || str_ieq(v, STR("yes")) || str_ieq(v, STR("on")) ||
+		  str_eq(v, STR("1"));
+	bool off = str_ieq(v, STR("false")) || str_ieq(v, STR("no")) || str_ieq(v, STR("off")) ||
+		   str_eq(v, STR("0"));
+
+	if (!on && !off)
+		return rs_config_fail(cfg, where, "'%.*s' is not true or false", STR_ARG(v));
+	*(bool *)member(cfg, o) = on;
+	return 0;
+}
+
+/* One more element of a list option. */
+static int add_element(struct rs_config *cfg, const struct rs_option *o, const char *where,
+		       struct str v)
+{
+	struct rs_config_pids *pids = member(cfg, o);
+	struct rs_config_ports *ports = member(cfg, o);
+	struct rs_config_comms *comms = member(cfg, o);
+	uint64_t n;
+
+	switch (o->type) {
+	case RS_OT_PIDS:
+		if (!str_u64(v, &n) || n < 1 || n > 4194304)
+			return rs_config_fail(cfg, where, "'%.*s' is not a process id", STR_ARG(v));
+		if (pids->n == RS_CONFIG_PIDS)
+			return rs_config_fail(cfg, where, "more than %d processes", RS_CONFIG_PIDS);
+		pids->v[pids->n++] = (uint32_t)n;
+		return 0;
+	case RS_OT_PORTS:
+		if (!str_u64(v, &n) || n < 1 || n > 65535)
+			return rs_config_fail(cfg, where,
+					      "'%.*s' is not a port; ports go from 1 to 65535",
+					      STR_ARG(v));
+		if (ports->n == RS_FILTER_PORTS)
+			return rs_config_fail(cfg, where, "more than %d ports", RS_FILTER_PORTS);
+		ports->v[ports->n++] = (uint16_t)n;
+		return 0;
+	default:
+		if (!v.len)
+			return rs_config_fail(cfg, where, "the name is empty");
+		if (comms->n == RS_FILTER_COMMS)
+			return rs_config_fail(cfg, where, "more than %d names", RS_FILTER_COMMS);
+		/* The kernel keeps 15 characters of a command's name; longer ones are meant so. */
+		v = str_at(v, 0, RS_COMM_LEN - 1);
+		memset(comms->v[comms->n], 0, RS_COMM_LEN);
+		memcpy(comms->v[comms->n++], v.ptr, v.len);
+		return 0;
+	}
+}
+
+int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from,
+		  const char *where, const char *value)
+{
+	const struct rs_option *o = &rs_options[id];
+	struct str v = str_c(value);
+	int err = 0, n;
+
+	switch (o->type) {
+	case RS_OT_BOOL:
+		err = set_bool(cfg, o, where, v);
+		break;
+	case RS_OT_STR:
+		if (!v.len)
+			return rs_config_fail(cfg, where, "the value is empty");
+		*(const char **)member(cfg, o) = value;
+		break;
+	case RS_OT_ENUM:
+		n = enum_value(o->arg, v);
+		if (n < 0)
+			return bad_enum(cfg, o, where, v);
+		*(int *)member(cfg, o) = n;
+		break;
+	case RS_OT_UINT:
+	case RS_OT_BYTES:
+	case RS_OT_DURATION:
+		err = set_number(cfg, o, where, v);
+		break;
+	case RS_OT_PIDS:
+	case RS_OT_PORTS:
+	case RS_OT_COMMS:
+		/* A list from a stronger source replaces one from a weaker. All lists start with n. */
+		if (cfg->source[id] != from)
+			*(uint32_t *)member(cfg, o) = 0;
+		err = add_element(cfg, o, where, v);
+		break;
+	}
+	if (!err)
+		cfg->source[id] = (uint8_t)from;
+	return err;
+}
+
+void rs_config_init(struct rs_config *cfg, enum rs_command_id command)
+{
+	memset(cfg, 0, sizeof(*cfg));
+	cfg->command = command;
+	rs_arena_init(&cfg->arena, ARENA_CHUNK, ARENA_LIMIT);
+	for (int i = 0; i < RS_O_COUNT; i++) {
+		if (rs_options[i].def)
+			rs_option_set(cfg, (enum rs_option_id)i, RS_FROM_DEFAULT,
+				      rs_options[i].name, rs_options[i].def);
+	}
+}
+
+void rs_config_release(struct rs_config *cfg)
+{
+	rs_arena_release(&cfg->arena);
+}
+
+int rs_config_choice(struct rs_config *cfg, const char *what, const char *value,
+		     const char *const *choices)
+{
+	struct rs_suggest s;
+	char list[256];
+	size_t n = 0;
+
+	rs_suggest_init(&s, str_c(value));
+	list[0] = 0;
+	for (int i = 0; choices[i]; i++) {
+		int w;
+
+		if (!strcmp(choices[i], value))
+			return i;
+		rs_suggest_add(&s, choices[i]);
+		w = snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", choices[i]);
+		if (w > 0 && (size_t)w < sizeof(list) - n)
+			n += (size_t)w;
+	}
+	if (s.best)
+		return rs_config_fail(cfg, what, "unknown value '%s'; did you mean '%s'?", value,
+				      s.best);
+	return rs_config_fail(cfg, what, "unknown value '%s'; it is one of %s", value, list);
+}
+
+static int unknown_option(struct rs_config *cfg, struct str name)
+{
+	const char *command = rs_command_info[cfg->command].name;
+	struct rs_suggest s;
+
+	for (int i = 0; i < RS_O_COUNT; i++) {
+		if (str_eq(str_c(rs_options[i].name), name))
+			return rs_config_fail(
+				cfg, NULL,
+				"`ringspan %s` has no option '--%.*s'; see `ringspan %s --help`",
+				command, STR_ARG(name), command);
+	}
+	rs_suggest_init(&s, name);
+	for (int i = 0; i < RS_O_COUNT; i++) {
+		if (takes(&rs_options[i], cfg->command))
+			rs_suggest_add(&s, rs_options[i].name);
+	}
+	if (s.best)
+		return rs_config_fail(cfg, NULL, "unknown option '--%.*s'; did you mean '--%s'?",
+				      STR_ARG(name), s.best);
+	return rs_config_fail(cfg, NULL, "unknown option '--%.*s'; see `ringspan %s --help`",
+			      STR_ARG(name), command);
+}
+
+/* --name, --name=value, --name value. *i is at the option, and is moved over its value. */
+static int long_option(struct rs_config *cfg, int argc, char **argv, int *i)
+{
+	struct str name = str_c(argv[*i] + 2);
+	const char *value = strchr(argv[*i], '=');
+	char where[64];
+
+	if (value)
+		name.len = (size_t)(value++ - name.ptr);
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		const struct rs_option *o = &rs_options[id];
+
+		if (!takes(o, cfg->command) || !str_eq(str_c(o->name), name))
+			continue;
+		snprintf(where, sizeof(where), "--%s", o->name);
+		if (o->type == RS_OT_BOOL) {
+			if (value)
+				return rs_config_fail(cfg, where, "takes no value");
+			value = "true";
+		} else if (!value) {
+			if (*i + 1 >= argc)
+				return rs_config_fail(cfg, where, "needs a value (%s)", o->arg);
+			value = argv[++*i];
+		}
+		return rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_FLAG, where, value);
+	}
+	return unknown_option(cfg, name);
+}
+
+/* -x, -xVALUE, -x VALUE, and flags without values together. */
+static int short_options(struct rs_config *cfg, int argc, char **argv, int *i)
+{
+	const char *p = argv[*i] + 1;
+	char where[4] = "-";
+
+	while (*p) {
+		const struct rs_option *o = NULL;
+		const char *value = "true";
+		int id, err;
+
+		for (id = 0; id < RS_O_COUNT; id++) {
+			if (rs_options[id].letter == *p && takes(&rs_options[id], cfg->command)) {
+				o = &rs_options[id];
+				break;
+			}
+		}
+		if (!o)
+			return rs_config_fail(cfg, NULL,
+					      "unknown option '-%c'; see `ringspan %s --help`", *p,
+					      rs_command_info[cfg->command].name);
+		where[1] = *p++;
+		if (o->type != RS_OT_BOOL) {
+			if (*p)
+				value = p;
+			else if (*i + 1 < argc)
+				value = argv[++*i];
+			else
+				return rs_config_fail(cfg, where, "needs a value (%s)", o->arg);
+			p = "";
+		}
+		err = rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_FLAG, where, value);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int parse_flags(struct rs_config *cfg, int argc, char **argv)
+{
+	int kept = 0;
+
+	for (int i = 0; i < argc; i++) {
+		int err = 0;
+
+		if (!strcmp(argv[i], "--")) {
+			cfg->cmd = argv + i + 1;
+			break;
+		}
+		if (argv[i][0] == '-' && argv[i][1] == '-')
+			err = long_option(cfg, argc, argv, &i);
+		else if (argv[i][0] == '-' && argv[i][1])
+			err = short_options(cfg, argc, argv, &i);
+		else
+			argv[kept++] = argv[i]; /* only slots already read are written */
+		if (err)
+			return err;
+	}
+	cfg->args = argv;
+	cfg->nargs = kept;
+	return 0;
+}
+
+static int read_environment(struct rs_config *cfg)
+{
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		const struct rs_option *o = &rs_options[id];
+		struct str rest = str_c(o->env), one;
+
+		/* A flag that was given is not asked again: its variable may be wrong. */
+		if (!takes(o, cfg->command) || cfg->source[id] == RS_FROM_FLAG)
+			continue;
+		while (rest.len) {
+			char name[64];
+			const char *value;
+			int err;
+
+			rest = str_cut(rest, ' ', &one);
+			snprintf(name, sizeof(name), "%.*s", STR_ARG(one));
+			value = getenv(name);
+			if (!value || !*value)
+				continue;
+			err = rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_ENV, name, value);
+			if (err)
+				return err;
+			break;
+		}
+	}
+	return 0;
+}
+
+/* The file's text in the config's arena. */
+static int read_file(struct rs_config *cfg, const char *path, struct str *ret)
+{
+	FILE *f = fopen(path, "re");
+	char *text;
+	size_t n;
+	int err;
+
+	if (!f) {
+		err = -errno;
+		rs_config_fail(cfg, path, "cannot open the config file: %s", strerror(-err));
+		return err;
+	}
+	text = rs_arena_alloc(&cfg->arena, RS_CONFIG_FILE_MAX + 1);
+	if (!text) {
+		fclose(f);
+		rs_config_fail(cfg, path, "out of memory");
+		return -ENOMEM;
+	}
+	errno = 0;
+	n = fread(text, 1, RS_CONFIG_FILE_MAX + 1, f);
+	err = ferror(f) ? -(errno ? errno : EIO) : 0;
+	fclose(f);
+	if (err) {
+		rs_config_fail(cfg, path, "cannot read the config file: %s", strerror(-err));
+		return err;
+	}
+	if (n > RS_CONFIG_FILE_MAX)
+		return rs_config_fail(cfg, path, "larger than %d bytes, this is no config file",
+				      RS_CONFIG_FILE_MAX);
+	*ret = str_of(text, n);
+	return 0;
+}
+
+int rs_config_load(struct rs_config *cfg, int argc, char **argv)
+{
+	struct str text;
+	int err;
+
+	/* Flags first: they say which file. What they set is not set again from weaker sources. */
+	err = parse_flags(cfg, argc, argv);
+	if (err || cfg->help)
+		return err;
+	err = read_environment(cfg);
+	if (err)
+		return err;
+	if (!cfg->config || !takes(&rs_options[RS_O_config], cfg->command))
+		return 0;
+	err = read_file(cfg, cfg->config, &text);
+	return err ? err : rs_config_file(cfg, text, cfg->config);
+}
+
+/* Prints words of `text` from column `indent` on, the first line being at column `at` already. */
+static void wrap(FILE *out, const char *text, int indent, int at)
+{
+	struct str rest = str_c(text), word;
+
+	while (rest.len) {
+		rest = str_cut(rest, ' ', &word);
+		if (at > indent && at + 1 + (int)word.len > HELP_WIDTH) {
+			fputc('\n', out);
+			at = 0;
+		}
+		if (at < indent) {
+			fprintf(out, "%*s", indent - at, "");
+			at = indent;
+		} else if (at > indent) {
+			fputc(' ', out);
+			at++;
+		}
+		fprintf(out, "%.*s", STR_ARG(word));
+		at += (int)word.len;
+	}
+	fputc('\n', out);
+}
+
+void rs_config_help(enum rs_command_id command, FILE *out)
+{
+	const struct rs_command_info *c = &rs_command_info[command];
+	const int indent = 28;
+
+	fprintf(out, "usage: ringspan %s [options]%s%s\n\n", c->name, *c->args ? " " : "", c->args);
+	wrap(out, c->summary, 0, 0);
+	fputs("\noptions:\n", out);
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		const struct rs_option *o = &rs_options[id];
+		char text[512], letter[8] = "    ";
+		int at;
+
+		if (!takes(o, command))
+			continue;
+		if (o->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+		at = fprintf(out, "  %s--%s", letter, o->name);
+		/* Long lists of values go into the text. */
+		if (o->arg && o->type != RS_OT_ENUM)
+			at += fprintf(out, " %s", o->arg);
+		snprintf(text, sizeof(text), "%s%s%s%s%s%s", o->type == RS_OT_ENUM ? o->arg : "",
+			 o->type == RS_OT_ENUM ? ": " : "", o->help, o->def ? " [" : "",
+			 o->def ? o->def : "", o->def ? "]" : "");
+		if (at >= indent) {
+			fputc('\n', out);
+			at = 0;
+		}
+		wrap(out, text, indent, at);
+	}
+}

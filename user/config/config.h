@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config — what the user asked for: defaults, then the config file, then the environment, then flags.
+ *
+ * One list (options.def) makes the struct, the parser, the file's keys and --help. Built once at the
+ * start and passed on as const. Strings belong to the config (its arena), to argv or to the environment.
+ * Errors are returned with one line of text that names the option, the value and what would be right.
+ */
+#ifndef RS_CONFIG_CONFIG_H
+#define RS_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "shared/config.h"
+#include "base/arena.h"
+
+#define RS_CONFIG_PIDS 64 /* -p at most */
+
+enum rs_command_id {
+#define RS_COMMAND(id, name, args, summary) RS_CMD_##id,
+#include "commands.def"
+#undef RS_COMMAND
+	RS_CMD_COUNT,
+};
+
+struct rs_command_info {
+	const char *name, *args, *summary;
+};
+
+extern const struct rs_command_info rs_command_info[RS_CMD_COUNT];
+
+enum rs_option_type {
+	RS_OT_BOOL,	/* bool: given or not; in the file and environment true or false */
+	RS_OT_STR,	/* const char *, or NULL */
+	RS_OT_ENUM,	/* int: position in the argument's values */
+	RS_OT_UINT,	/* uint64_t */
+	RS_OT_BYTES,	/* uint64_t; k, m, g: powers of 1024 */
+	RS_OT_DURATION, /* uint64_t, ns; ns us ms s m h, a bare number is seconds */
+	RS_OT_PIDS,	/* struct rs_config_pids */
+	RS_OT_PORTS,	/* struct rs_config_ports */
+	RS_OT_COMMS,	/* struct rs_config_comms */
+};
+
+struct rs_config_pids {
+	uint32_t n, v[RS_CONFIG_PIDS];
+};
+
+struct rs_config_ports {
+	uint32_t n;
+	uint16_t v[RS_FILTER_PORTS];
+};
+
+struct rs_config_comms {
+	uint32_t n;
+	char v[RS_FILTER_COMMS][RS_COMM_LEN]; /* NUL-terminated; cut as the kernel cuts them */
+};
+
+/* Who set an option's value. */
+enum rs_config_source {
+	RS_FROM_DEFAULT,
+	RS_FROM_FILE,
+	RS_FROM_ENV,
+	RS_FROM_FLAG,
+};
+
+enum rs_option_id {
+#define RS_OPTION(field, ...) RS_O_##field,
+#include "options.def"
+#undef RS_OPTION
+	RS_O_COUNT,
+};
+
+/* Values of ENUM options, in the order of options.def. */
+enum rs_capture {
+	RS_CAPTURE_AUTO,
+	RS_CAPTURE_SOCKET,
+	RS_CAPTURE_SYSCALL,
+};
+
+enum rs_color {
+	RS_COLOR_AUTO,
+	RS_COLOR_ALWAYS,
+	RS_COLOR_NEVER,
+};
+
+#define RS_CT_BOOL     bool
+#define RS_CT_STR      const char *
+#define RS_CT_ENUM     int
+#define RS_CT_UINT     uint64_t
+#define RS_CT_BYTES    uint64_t
+#define RS_CT_DURATION uint64_t
+#define RS_CT_PIDS     struct rs_config_pids
+#define RS_CT_PORTS    struct rs_config_ports
+#define RS_CT_COMMS    struct rs_config_comms
+
+struct rs_config {
+#define RS_OPTION(field, type, ...) RS_CT_##type field;
+#include "options.def"
+#undef RS_OPTION
+	uint8_t source[RS_O_COUNT]; /* enum rs_config_source */
+	enum rs_command_id command;
+	char *const *args; /* what is not an option, before --; borrowed from argv */
+	int nargs;
+	char *const *cmd; /* what follows --, NULL-terminated as argv is; NULL without -- */
+	struct rs_arena arena;
+	char err[512]; /* what was wrong, after a function here has failed */
+};
+
+/* Defaults. cfg is released by rs_config_release in every case. */
+void rs_config_init(struct rs_config *cfg, enum rs_command_id command);
+void rs_config_release(struct rs_config *cfg);
+
+/*
+ * argv: what follows the command's name; its order is changed (options first, as getopt does). Reads the
+ * config file and the environment too, unless --help was given. 0, or -EINVAL and err (and for the file
+ * also -errno).
+ */
+int rs_config_load(struct rs_config *cfg, int argc, char **argv);
+
+/* The config file alone. data: YAML text; name: for messages ("name:line:column: …"). */
+int rs_config_file(struct rs_config *cfg, struct str data, const char *name);
+
+/* The command's --help. */
+void rs_config_help(enum rs_command_id command, FILE *out);
+
+/* Position of `value` in a NULL-terminated list, or -EINVAL and err: what is unknown and what is nearest. */
+int rs_config_choice(struct rs_config *cfg, const char *what, const char *value,
+		     const char *const *choices);
+
+#endif
