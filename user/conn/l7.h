@@ -26,9 +26,11 @@ void rs_l7_init(struct rs_l7 *l7);
 void rs_l7_release(struct rs_l7 *l7, struct rs_l7_env *env);
 
 /* ev has been checked: cap <= len and ev->h.len covers data[cap]. */
-void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data *ev, rs_msg_fn fn, void *arg);
+void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data *ev, rs_msg_fn fn,
+		void *arg);
 
 /* A direction, or both, have ended: unfinished messages end (ABORTED unless close-delimited). */
-void rs_l7_close(struct rs_l7 *l7, struct rs_l7_env *env, enum rs_ev_how how, uint64_t ts_ns, rs_msg_fn fn, void *arg);
+void rs_l7_close(struct rs_l7 *l7, struct rs_l7_env *env, enum rs_ev_how how, uint64_t ts_ns,
+		 rs_msg_fn fn, void *arg);
 
 #endif

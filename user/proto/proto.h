@@ -40,6 +40,7 @@ enum rs_msg_type {
 #define RS_MSGF_CUT     0x1 /* head: not all of it was captured; END: where it ends was inferred from a flip */
 #define RS_MSGF_ABORTED 0x2 /* END: the stream ended before the message did */
 #define RS_MSGF_TUNNEL  0x4 /* response head: the connection now speaks something else (101, CONNECT) */
+#define RS_MSGF_RESYNC  0x8 /* head, set by the stream layer: bytes before it were lost, and perhaps whole messages */
 
 /* Fields every protocol may give; a protocol's own ids start at RS_F_PROTO. */
 enum rs_field_id {
@@ -64,10 +65,11 @@ struct rs_msg {
 	struct rs_field fields[RS_MSG_FIELDS];
 
 	/* Filled by the stream layer, not by the parser: */
-	uint64_t start_ns; /* time of the record with the message's first byte */
-	uint64_t end_ns;   /* END: time of the record with its last byte */
+	uint64_t start_ns; /* head: time of the record with the message's first byte; END: as end_ns */
+	uint64_t end_ns;   /* time of the record with the head's last byte; END: with the message's last byte;
+			    * END that is ABORTED: when the stream ended */
 	uint32_t tgid, tid; /* thread that moved the head's last byte (END: the message's last byte) */
-	uint32_t seq;      /* TCP sequence number of the message's first byte, or 0 */
+	uint32_t seq;      /* head: TCP sequence number of the message's first byte, or 0 */
 };
 
 /* The first field with this id, or an empty str. */

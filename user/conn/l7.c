@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "l7.h"
+
+#include <errno.h>
+
+/* DETECT: bytes of a first message held before a protocol must have been found. */
+#define DETECT_HOLD    8704
+/* DETECT: turns of the conversation, and records, that no protocol knew before we give up. Turns stop
+ * foreign protocols soon; records let a long download that was under way at our start go by. */
+#define DETECT_TURNS   8
+#define DETECT_RECORDS 256
+/* ACTIVE: failures in a row before the protocol is inferred again, and how often that may happen. */
+#define MAX_STRIKES    8
+#define MAX_INFERRED   4
+/* A body of which more is to come is worth a call to the kernel side. */
+#define SKIP_WORTH     65536
+
+#define DEFAULT_CONNS 65536
+
+struct ctx {
+	struct rs_l7 *l7;
+	struct rs_l7_env *env;
+	rs_msg_fn fn;
+	void *arg;
+	uint64_t ts_ns; /* of the close being handled */
+	uint32_t seq;	/* of the first new byte, or 0 */
+};
+
+int rs_l7_env_init(struct rs_l7_env *env)
+{
+	if (!env->counters)
+		return -EINVAL;
+	rs_windows_init(&env->windows);
+	for (unsigned i = 0; i < RS_PROTO_COUNT; i++)
+		rs_pool_init(&env->state[i], rs_protos[i]->state_size,
+			     env->max_conns ? env->max_conns : DEFAULT_CONNS);
+	return 0;
+}
+
+void rs_l7_env_release(struct rs_l7_env *env)
+{
+	rs_windows_release(&env->windows);
+	for (unsigned i = 0; i < RS_PROTO_COUNT; i++)
+		rs_pool_release(&env->state[i]);
+}
+
+static void count(struct rs_l7_env *env, enum rs_counter id, uint64_t n)
+{
+	env->counters->v[id] += n;
+}
+
+void rs_l7_init(struct rs_l7 *l7)
+{
+	*l7 = (struct rs_l7){ .phase = RS_L7_DETECT };
+}
+
+/* Everything held in one direction goes uncounted by a parser. */
+static void drop_held(struct rs_l7_env *env, struct rs_stream *s, enum rs_counter why)
+{
+	size_t n = rs_stream_held(s).len;
+
+	rs_stream_drop(s, &env->windows, n);
+	count(env, why, n);
+	count(env, RS_C_STREAM_HELD, -(uint64_t)n);
+}
+
+static void put_state(struct rs_l7 *l7, struct rs_l7_env *env)
+{
+	if (l7->state)
+		rs_pool_put(&env->state[l7->proto], l7->state);
+	l7->state = NULL;
+}
+
+void rs_l7_release(struct rs_l7 *l7, struct rs_l7_env *env)
+{
+	for (int d = 0; d < 2; d++)
+		drop_held(env, &l7->s[d], RS_C_STREAM_UNFINISHED);
+	put_state(l7, env);
+	l7->phase = RS_L7_IGNORED;
+}
+
+/* Nothing more of this connection is wanted. */
+static void ignore(struct ctx *c)
+{
+	static const struct rs_bpf_policy stop = { .stop = 1 };
+
+	for (int d = 0; d < 2; d++) {
+		drop_held(c->env, &c->l7->s[d], RS_C_STREAM_UNKNOWN);
+		c->l7->s[d].skip = 0;
+	}
+	put_state(c->l7, c->env);
+	c->l7->phase = RS_L7_IGNORED;
+	if (c->env->policy)
+		c->env->policy(c->env->policy_arg, c->l7->conn, &stop);
+}
+
+/* A body is long: its bytes need not be copied, nor those of the other direction's body. */
+static void tell_skip(struct ctx *c)
+{
+	struct rs_bpf_policy p = { 0 };
+
+	if (!c->env->policy)
+		return;
+	for (int d = 0; d < 2; d++) {
+		const struct rs_stream *s = &c->l7->s[d];
+
+		if (s->skip >= SKIP_WORTH)
+			p.skip_until[d] = s->next + s->skip;
+	}
+	c->env->policy(c->env->policy_arg, c->l7->conn, &p);
+}
+
+static enum rs_ev_dir request_dir(const struct rs_l7 *l7)
+{
+	return l7->role == RS_ROLE_CLIENT ? RS_DIR_OUT : RS_DIR_IN;
+}
+
+static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m);
+
+/* What the other direction could not see the end of ends when this one starts a message. */
+static void flip(struct ctx *c, enum rs_ev_dir dir)
+{
+	struct rs_l7 *l7 = c->l7;
+	const struct rs_proto_ops *ops = rs_protos[l7->proto];
+	struct rs_stream *s = &l7->s[dir];
+	struct rs_msg m;
+
+	while (ops->flip && ops->flip(l7->state, dir, l7->role, &m) == RS_PARSE_OK) {
+		if (m.type == RS_MSG_REQUEST_END || m.type == RS_MSG_RESPONSE_END) {
+			m.body_size -= s->skip < m.body_size ? s->skip : m.body_size;
+			s->skip = 0;
+		}
+		m.start_ns = m.end_ns = s->last_ns;
+		m.seq = 0;
+		deliver(c, dir, &m);
+	}
+}
+
+/* Counts m and gives it on. The caller has set its times and seq. */
+static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
+{
+	struct rs_l7 *l7 = c->l7;
+	struct rs_stream *s = &l7->s[dir];
+
+	m->dir = (uint8_t)dir;
+	m->tgid = s->last_tgid;
+	m->tid = s->last_tid;
+	switch ((enum rs_msg_type)m->type) {
+	case RS_MSG_REQUEST:
+	case RS_MSG_RESPONSE:
+		flip(c, dir == RS_DIR_IN ? RS_DIR_OUT : RS_DIR_IN);
+		if (!(m->flags & RS_MSGF_CUT))
+			l7->strikes = 0;
+		count(c->env,
+		      m->type == RS_MSG_REQUEST ? RS_C_PROTO_REQUESTS : RS_C_PROTO_RESPONSES, 1);
+		if (m->flags & RS_MSGF_TUNNEL) {
+			l7->tunnel = true;
+			count(c->env, RS_C_PROTO_TUNNEL, 1);
+		}
+		break;
+	case RS_MSG_INTERIM:
+		count(c->env, RS_C_PROTO_INTERIM, 1);
+		break;
+	case RS_MSG_REQUEST_END:
+	case RS_MSG_RESPONSE_END:
+		goto out;
+	}
+	count(c->env, RS_C_PROTO_HEADS, 1);
+	if (s->resynced) {
+		s->resynced = false;
+		m->flags |= RS_MSGF_RESYNC;
+	}
+out:
+	if (m->flags & RS_MSGF_CUT)
+		count(c->env, RS_C_PROTO_CUT, 1);
+	if (m->flags & RS_MSGF_ABORTED)
+		count(c->env, RS_C_PROTO_ABORTED, 1);
+	c->fn(c->arg, m);
+}
+
+/* Failures in a row: perhaps it is another protocol. */
+static void reinfer(struct ctx *c)
+{
+	struct rs_l7 *l7 = c->l7;
+
+	if (l7->inferred >= MAX_INFERRED) {
+		count(c->env, RS_C_PROTO_GAVE_UP, 1);
+		ignore(c);
+		return;
+	}
+	for (int d = 0; d < 2; d++) {
+		drop_held(c->env, &l7->s[d], RS_C_STREAM_OUT_OF_STEP);
+		l7->s[d].skip = 0;
+		l7->s[d].out_of_step = false;
+		l7->s[d].resynced = true;
+	}
+	put_state(l7, c->env);
+	l7->phase = RS_L7_DETECT;
+	l7->strikes = l7->misses = l7->last_dir = 0;
+	l7->probes = 0;
+	count(c->env, RS_C_PROTO_REINFERRED, 1);
+}
+
+/*
+ * Parses what is held and `data`, which follows it. Ends when the parser needs more (the rest is
+ * held), does not want more (s->skip), or the connection is no longer ACTIVE.
+ */
+static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
+{
+	struct rs_l7 *l7 = c->l7;
+	struct rs_l7_env *env = c->env;
+	struct rs_stream *s = &l7->s[dir];
+	const struct rs_proto_ops *ops = rs_protos[l7->proto];
+	size_t old = rs_stream_held(s).len; /* bytes that came with earlier records */
+	struct str in = data;
+	size_t pos = 0;
+	struct rs_msg m;
+
+	if (old) {
+		if (rs_stream_hold(s, &env->windows, data)) {
+			drop_held(env, s, RS_C_STREAM_NO_WINDOW);
+			s->out_of_step = true;
+			old = 0;
+		} else {
+			count(env, RS_C_STREAM_HELD, data.len);
+			in = rs_stream_held(s);
+		}
+	}
+	if (!old) {
+		s->first_ns = s->last_ns;
+		s->first_seq = c->seq;
+	}
+	for (;;) {
+		size_t used = 0;
+
+		if (s->out_of_step) {
+			used = ops->resync(l7->state, dir, l7->role, str_from(in, pos));
+			count(env, RS_C_STREAM_OUT_OF_STEP, used);
+			pos += used;
+			if (pos == in.len)
+				break;
+			s->out_of_step = false;
+			s->resynced = true;
+		}
+		switch (ops->parse(l7->state, dir, l7->role, str_from(in, pos), &used, &m)) {
+		case RS_PARSE_OK:
+			count(env, RS_C_STREAM_PARSED, used);
+			m.start_ns = m.end_ns = s->last_ns;
+			m.seq = 0;
+			if (m.type != RS_MSG_REQUEST_END && m.type != RS_MSG_RESPONSE_END) {
+				if (pos < old)
+					m.start_ns = s->first_ns;
+				if (s->first_seq)
+					m.seq = s->first_seq + (uint32_t)pos;
+			}
+			pos += used;
+			deliver(c, dir, &m);
+			if (l7->tunnel && m.type == RS_MSG_RESPONSE_END) {
+				l7->tunnel = false;
+				goto gone;
+			}
+			continue;
+		case RS_PARSE_SKIP:
+			if (used <= in.len - pos) {
+				count(env, RS_C_STREAM_PARSED, used);
+				pos += used;
+				continue;
+			}
+			count(env, RS_C_STREAM_PARSED, in.len - pos);
+			s->skip = used - (in.len - pos);
+			pos = in.len;
+			if (s->skip >= SKIP_WORTH)
+				tell_skip(c);
+			goto out;
+		case RS_PARSE_NEED_MORE:
+			goto out;
+		case RS_PARSE_INVALID:
+			count(env, RS_C_PROTO_HEADS, 1);
+			count(env, RS_C_PROTO_INVALID, 1);
+			/* A byte is given up, so that looking on makes progress. */
+			used = pos < in.len;
+			count(env, RS_C_STREAM_OUT_OF_STEP, used);
+			pos += used;
+			s->out_of_step = true;
+			if (++l7->strikes < MAX_STRIKES)
+				continue;
+			goto gone;
+		}
+	}
+out:
+	if (s->win) {
+		count(env, RS_C_STREAM_HELD, -(uint64_t)pos);
+		rs_stream_drop(s, &env->windows, pos);
+	} else if (pos < in.len) {
+		if (rs_stream_hold(s, &env->windows, str_from(in, pos))) {
+			count(env, RS_C_STREAM_NO_WINDOW, in.len - pos);
+			s->out_of_step = true;
+			return;
+		}
+		count(env, RS_C_STREAM_HELD, in.len - pos);
+	}
+	/* The rest begins in the newest record, unless nothing of the older ones was used. */
+	if (s->win && pos) {
+		if (s->first_seq)
+			s->first_seq += (uint32_t)pos;
+		if (pos >= old)
+			s->first_ns = s->last_ns;
+	}
+	return;
+gone:
+	/* What is left of the input has no parser. */
+	if (s->win) {
+		count(env, RS_C_STREAM_HELD, -(uint64_t)pos);
+		rs_stream_drop(s, &env->windows, pos);
+	} else {
+		count(env, RS_C_STREAM_UNKNOWN, in.len - pos);
+	}
+	if (s->out_of_step)
+		reinfer(c);
+	else
+		ignore(c);
+}
+
+static bool activate(struct ctx *c, unsigned proto, enum rs_ev_role role)
+{
+	struct rs_l7 *l7 = c->l7;
+
+	l7->state = rs_pool_get(&c->env->state[proto]);
+	if (!l7->state) {
+		count(c->env, RS_C_PROTO_NO_STATE, 1);
+		ignore(c);
+		return false;
+	}
+	memset(l7->state, 0, rs_protos[proto]->state_size);
+	l7->proto = (uint8_t)proto;
+	l7->role = (uint8_t)role;
+	l7->phase = RS_L7_ACTIVE;
+	l7->inferred++;
+	count(c->env, RS_C_PROTO_DETECTED, 1);
+	return true;
+}
+
+/* No protocol yet: ask each. Records are probed from their first byte, where messages mostly start. */
+static void detect(struct ctx *c, enum rs_ev_dir dir, struct str data)
+{
+	struct rs_l7 *l7 = c->l7;
+	struct rs_stream *s = &l7->s[dir];
+	enum rs_ev_dir other = dir == RS_DIR_IN ? RS_DIR_OUT : RS_DIR_IN;
+	enum rs_match best = RS_MATCH_NO;
+	enum rs_ev_role role = RS_ROLE_UNKNOWN;
+	struct str in = data;
+	unsigned i;
+
+	if (!data.len)
+		return;
+	if (s->win) {
+		if (rs_stream_hold(s, &c->env->windows, data)) {
+			count(c->env, RS_C_STREAM_NO_WINDOW, data.len);
+			drop_held(c->env, s, RS_C_STREAM_NO_WINDOW);
+			return;
+		}
+		count(c->env, RS_C_STREAM_HELD, data.len);
+		in = rs_stream_held(s);
+	}
+	for (i = 0; i < RS_PROTO_COUNT; i++) {
+		enum rs_match match = rs_protos[i]->probe(in, dir, &role);
+
+		if (match > best)
+			best = match;
+		if (best == RS_MATCH_YES)
+			break;
+	}
+	if (best == RS_MATCH_YES) {
+		if (!activate(c, i, role))
+			goto lost;
+		if (s->win)
+			data = STR_NONE; /* it is in the window */
+		/* Requests first, whichever of the two was recognised. */
+		if (dir != request_dir(l7) && l7->s[other].win)
+			run(c, other, STR_NONE);
+		if (l7->phase != RS_L7_ACTIVE)
+			goto lost;
+		run(c, dir, data);
+		if (l7->phase == RS_L7_ACTIVE && l7->s[other].win)
+			run(c, other, STR_NONE);
+		return;
+	}
+	if (best == RS_MATCH_MORE && in.len <= DETECT_HOLD) {
+		if (s->win)
+			return;
+		if (!rs_stream_hold(s, &c->env->windows, data)) {
+			count(c->env, RS_C_STREAM_HELD, data.len);
+			s->first_ns = s->last_ns;
+			s->first_seq = c->seq;
+			return;
+		}
+		count(c->env, RS_C_STREAM_NO_WINDOW, data.len);
+		return;
+	}
+	if (l7->last_dir != dir + 1u)
+		l7->misses++;
+	l7->last_dir = (uint8_t)(dir + 1u);
+	l7->probes++;
+	if (s->win)
+		drop_held(c->env, s, RS_C_STREAM_UNKNOWN);
+	else
+		count(c->env, RS_C_STREAM_UNKNOWN, data.len);
+	if (l7->misses >= DETECT_TURNS || l7->probes >= DETECT_RECORDS) {
+		count(c->env, RS_C_PROTO_UNKNOWN, 1);
+		ignore(c);
+	}
+	return;
+lost:
+	if (!s->win)
+		count(c->env, RS_C_STREAM_UNKNOWN, data.len);
+}
+
+/* Bytes that are wanted by nobody, from the front of n. */
+static uint64_t take_skip(struct ctx *c, struct rs_stream *s, uint64_t n)
+{
+	uint64_t skip = s->skip < n ? s->skip : n;
+
+	s->skip -= skip;
+	s->next += skip;
+	count(c->env, RS_C_STREAM_PARSED, skip);
+	return skip;
+}
+
+static void bytes(struct ctx *c, enum rs_ev_dir dir, struct str data)
+{
+	struct rs_stream *s = &c->l7->s[dir];
+
+	if (s->skip) {
+		uint64_t n = take_skip(c, s, data.len);
+
+		if (c->seq)
+			c->seq += (uint32_t)n;
+		data = str_from(data, (size_t)n);
+		if (s->skip)
+			return;
+	}
+	s->next += data.len;
+	switch ((enum rs_l7_phase)c->l7->phase) {
+	case RS_L7_DETECT:
+		detect(c, dir, data);
+		break;
+	case RS_L7_ACTIVE:
+		run(c, dir, data);
+		break;
+	case RS_L7_IGNORED:
+		count(c->env, RS_C_STREAM_UNKNOWN, data.len);
+		break;
+	}
+}
+
+/* len bytes did not come; tail: the last of them. */
+static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str tail)
+{
+	struct rs_l7 *l7 = c->l7;
+	struct rs_stream *s = &l7->s[dir];
+	const struct rs_proto_ops *ops;
+	struct rs_gap gap = { 0 };
+	struct str in;
+
+	if (s->skip) {
+		len -= take_skip(c, s, len);
+		if (!s->skip && l7->phase == RS_L7_ACTIVE)
+			run(c, dir, STR_NONE);
+		if (s->skip) {
+			uint64_t more = take_skip(c, s, len);
+
+			len -= more;
+		}
+		if (!len)
+			return;
+	}
+	s->next += len;
+	if (l7->phase == RS_L7_IGNORED) {
+		count(c->env, RS_C_STREAM_UNKNOWN, len);
+		return;
+	}
+	count(c->env, RS_C_STREAM_LOST, len);
+	if (l7->phase == RS_L7_DETECT) {
+		drop_held(c->env, s, RS_C_STREAM_UNKNOWN);
+		return;
+	}
+	if (tail.len > len)
+		tail = str_from(tail, tail.len - (size_t)len);
+	gap.len = len;
+	gap.tail = tail;
+	in = rs_stream_held(s);
+	ops = rs_protos[l7->proto];
+	while (!s->out_of_step) {
+		struct rs_msg m;
+
+		switch (ops->gap(l7->state, dir, l7->role, in, &gap, &m)) {
+		case RS_PARSE_OK:
+			m.start_ns = in.len ? s->first_ns : s->last_ns;
+			m.seq = in.len ? s->first_seq : 0;
+			m.end_ns = s->last_ns;
+			if (in.len) {
+				count(c->env, RS_C_STREAM_PARSED, in.len);
+				count(c->env, RS_C_STREAM_HELD, -(uint64_t)in.len);
+			}
+			deliver(c, dir, &m);
+			rs_stream_drop(s, &c->env->windows, in.len);
+			in = STR_NONE;
+			continue;
+		case RS_PARSE_SKIP:
+			goto out;
+		case RS_PARSE_NEED_MORE:
+		case RS_PARSE_INVALID:
+			s->out_of_step = true;
+			break;
+		}
+	}
+out:
+	drop_held(c->env, s, RS_C_STREAM_OUT_OF_STEP);
+}
+
+void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data *ev, rs_msg_fn fn,
+		void *arg)
+{
+	struct ctx c = { .l7 = l7, .env = env, .fn = fn, .arg = arg };
+	enum rs_ev_dir dir = ev->dir == RS_DIR_OUT ? RS_DIR_OUT : RS_DIR_IN;
+	struct rs_stream *s = &l7->s[dir];
+	struct str data = { (const char *)ev->data, ev->h.flags & RS_EVF_NODATA ? 0 : ev->cap };
+	struct str tail = { (const char *)ev->tail,
+			    ev->tail_len < RS_TAIL_LEN ? ev->tail_len : RS_TAIL_LEN };
+	uint64_t off = ev->off, len = ev->len;
+
+	l7->conn = ev->conn;
+	count(env, RS_C_STREAM_BYTES, len);
+	if (off < s->next) {
+		uint64_t late = s->next - off < len ? s->next - off : len;
+
+		count(env, RS_C_STREAM_LATE, late);
+		len -= late;
+		off += late;
+		data = str_from(data, late < data.len ? (size_t)late : data.len);
+	}
+	if (!len)
+		return;
+	if (off > s->next) {
+		uint64_t n = off - s->next;
+
+		/* When they came nobody knows: what ends in them has the time of the last record seen. */
+		count(env, RS_C_STREAM_BYTES, n);
+		missing(&c, dir, n, STR_NONE);
+	}
+	c.seq = ev->seq ? ev->seq + (uint32_t)(off - ev->off) : 0;
+	s->last_ns = ev->h.ts_ns;
+	s->last_tgid = ev->tgid;
+	s->last_tid = ev->tid;
+	len -= data.len;
+	if (data.len)
+		bytes(&c, dir, data);
+	if (len) {
+		c.seq = 0;
+		missing(&c, dir, len, tail);
+	}
+}
+
+static void end(struct ctx *c, enum rs_ev_dir dir)
+{
+	struct rs_l7 *l7 = c->l7;
+	struct rs_stream *s = &l7->s[dir];
+	struct rs_gap gap = { .last = true };
+	struct str in = rs_stream_held(s);
+	struct rs_msg m;
+
+	if (s->ended)
+		return;
+	s->ended = true;
+	while (l7->phase == RS_L7_ACTIVE && !s->out_of_step &&
+	       rs_protos[l7->proto]->gap(l7->state, dir, l7->role, in, &gap, &m) == RS_PARSE_OK) {
+		if (s->skip) {
+			/* The parser has counted a body whose rest does not come. */
+			m.body_size -= s->skip < m.body_size ? s->skip : m.body_size;
+			m.flags |= RS_MSGF_ABORTED;
+			s->skip = 0;
+		}
+		m.start_ns = in.len ? s->first_ns : s->last_ns;
+		m.seq = in.len ? s->first_seq : 0;
+		/* A message that was broken off lasted until then. */
+		m.end_ns = m.flags & RS_MSGF_ABORTED ? c->ts_ns : s->last_ns;
+		if (in.len) {
+			count(c->env, RS_C_STREAM_PARSED, in.len);
+			count(c->env, RS_C_STREAM_HELD, -(uint64_t)in.len);
+		}
+		deliver(c, dir, &m);
+		rs_stream_drop(s, &c->env->windows, in.len);
+		in = STR_NONE;
+	}
+	s->skip = 0;
+	drop_held(c->env, s, RS_C_STREAM_UNFINISHED);
+}
+
+void rs_l7_close(struct rs_l7 *l7, struct rs_l7_env *env, enum rs_ev_how how, uint64_t ts_ns,
+		 rs_msg_fn fn, void *arg)
+{
+	struct ctx c = { .l7 = l7, .env = env, .fn = fn, .arg = arg, .ts_ns = ts_ns };
+	enum rs_ev_dir req = request_dir(l7);
+
+	if (how == RS_CLOSE_ALL || how == (req == RS_DIR_IN ? RS_CLOSE_IN : RS_CLOSE_OUT))
+		end(&c, req);
+	if (how == RS_CLOSE_ALL || how == (req == RS_DIR_IN ? RS_CLOSE_OUT : RS_CLOSE_IN))
+		end(&c, req == RS_DIR_IN ? RS_DIR_OUT : RS_DIR_IN);
+}
