@@ -33,7 +33,7 @@ static void test_defaults(void **state)
 	assert_int_equal(cfg.ring_size, 16 << 20);
 	assert_int_equal(cfg.request_timeout, 60000000000);
 	assert_string_equal(cfg.format, "text");
-	assert_int_equal(cfg.capture, RS_CAPTURE_AUTO);
+	assert_int_equal(cfg.capture, 0);
 	assert_int_equal(cfg.log_level, 2);
 	assert_int_equal(cfg.pids.n, 0);
 	assert_null(cfg.cmd);
@@ -121,7 +121,7 @@ static void test_precedence(void **state)
 	assert_int_equal(rs_config_file(&cfg, yaml, "f"), 0);
 	assert_int_equal(cfg.ring_size, 4 << 20);
 	assert_int_equal(cfg.source[RS_O_ring_size], RS_FROM_FLAG);
-	assert_int_equal(cfg.capture, RS_CAPTURE_SOCKET);
+	assert_int_equal(cfg.capture, 1);
 	assert_int_equal(cfg.source[RS_O_capture], RS_FROM_ENV);
 	assert_int_equal(cfg.max_connections, 99);
 	assert_int_equal(cfg.ports.n, 2);

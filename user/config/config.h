@@ -72,13 +72,7 @@ enum rs_option_id {
 	RS_O_COUNT,
 };
 
-/* Values of ENUM options, in the order of options.def. */
-enum rs_capture {
-	RS_CAPTURE_AUTO,
-	RS_CAPTURE_SOCKET,
-	RS_CAPTURE_SYSCALL,
-};
-
+/* Values of --color; --capture is an enum rs_capture_mode (kernel/kernel.h), --log-level an enum rs_log_level. */
 enum rs_color {
 	RS_COLOR_AUTO,
 	RS_COLOR_ALWAYS,

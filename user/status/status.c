@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define CHUNK (64 * 1024)
+
+static const struct {
+	const char *name, *help, *remedy;
+} kernel_info[RS_STATUS_K_COUNT] = {
+#define RS_BPF_COUNTER(id, n, h, r) [RS_STATUS_K_##id] = { n, h, r },
+#include "shared/counters.def"
+#undef RS_BPF_COUNTER
+};
+
+static uint64_t tv_ns(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000000u + (uint64_t)tv.tv_usec * 1000u;
+}
+
+/* Resident set size in bytes, 0 when it cannot be known. */
+static uint64_t own_rss(void)
+{
+	unsigned long long size, resident;
+	FILE *f = fopen("/proc/self/statm", "re");
+	int n;
+
+	if (!f)
+		return 0;
+	n = fscanf(f, "%llu %llu", &size, &resident);
+	fclose(f);
+	return n == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+void rs_status_init(struct rs_status *s)
+{
+	struct utsname uts;
+	struct rusage ru;
+
+	memset(s, 0, sizeof(*s));
+	rs_arena_init(&s->arena, CHUNK, RS_STATUS_ARENA);
+	s->probes_end = &s->probes;
+	s->processes_end = &s->processes;
+	s->protocols_end = &s->protocols;
+	s->exporters_end = &s->exporters;
+	s->last_record_age_ns = s->last_span_age_ns = RS_STATUS_NEVER;
+	s->version = RS_VERSION;
+	s->pid = (uint32_t)getpid();
+	if (!uname(&uts))
+		s->kernel = rs_status_str(s, str_c(uts.release));
+	if (!getrusage(RUSAGE_SELF, &ru)) {
+		s->cpu_user_ns = tv_ns(ru.ru_utime);
+		s->cpu_system_ns = tv_ns(ru.ru_stime);
+	}
+	s->rss_bytes = own_rss();
+}
+
+void rs_status_release(struct rs_status *s)
+{
+	rs_arena_release(&s->arena);
+}
+
+#define ADD(s, list, type)                                                                         \
+	({                                                                                         \
+		struct type *e_ = rs_arena_alloc(&(s)->arena, sizeof(*e_));                        \
+		if (e_) {                                                                          \
+			memset(e_, 0, sizeof(*e_));                                                \
+			*(s)->list##_end = e_;                                                     \
+			(s)->list##_end = &e_->next;                                               \
+		}                                                                                  \
+		e_;                                                                                \
+	})
+
+struct rs_status_probe *rs_status_add_probe(struct rs_status *s)
+{
+	return ADD(s, probes, rs_status_probe);
+}
+
+struct rs_status_process *rs_status_add_process(struct rs_status *s)
+{
+	struct rs_status_process *p = ADD(s, processes, rs_status_process);
+
+	if (!p)
+		s->processes_left_out++;
+	return p;
+}
+
+struct rs_status_protocol *rs_status_add_protocol(struct rs_status *s)
+{
+	return ADD(s, protocols, rs_status_protocol);
+}
+
+struct rs_status_exporter *rs_status_add_exporter(struct rs_status *s)
+{
+	struct rs_status_exporter *e = ADD(s, exporters, rs_status_exporter);
+
+	if (e)
+		e->last_success_age_ns = e->last_error_age_ns = RS_STATUS_NEVER;
+	return e;
+}
+
+const char *rs_status_str(struct rs_status *s, struct str text)
+{
+	char *p = rs_arena_alloc(&s->arena, text.len + 1);
+
+	if (!p)
+		return "";
+	if (text.len)
+		memcpy(p, text.ptr, text.len);
+	p[text.len] = 0;
+	return p;
+}
+
+static void set_str(json_t *o, const char *key, const char *value)
+{
+	char clean[1024];
+
+	/* Command and service names are whatever a program chose. */
+	rs_text_clean(clean, sizeof(clean), str_c(value ? value : ""), 0);
+	json_object_set_new(o, key, json_string(clean));
+}
+
+static void set_num(json_t *o, const char *key, uint64_t value)
+{
+	json_object_set_new(o, key,
+			    json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+static void set_age(json_t *o, const char *key, uint64_t age)
+{
+	if (age != RS_STATUS_NEVER)
+		set_num(o, key, age);
+}
+
+static json_t *probes(const struct rs_status *s)
+{
+	static const char *const state[] = { "attached", "off", "failed" };
+	json_t *list = json_array();
+
+	for (const struct rs_status_probe *p = s->probes; p; p = p->next) {
+		json_t *o = json_object();
+
+		set_str(o, "name", p->name);
+		set_str(o, "purpose", p->purpose);
+		set_str(o, "state", state[p->state]);
+		set_str(o, "reason", p->reason);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *processes(const struct rs_status *s)
+{
+	json_t *list = json_array();
+
+	for (const struct rs_status_process *p = s->processes; p; p = p->next) {
+		json_t *o = json_object();
+
+		set_num(o, "pid", p->pid);
+		set_str(o, "comm", p->comm);
+		set_str(o, "service", p->service);
+		set_num(o, "connections", p->connections);
+		set_num(o, "requests", p->requests);
+		set_num(o, "spans", p->spans);
+		set_num(o, "errors", p->errors);
+		set_str(o, "why_not", p->why_not);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *protocols(const struct rs_status *s)
+{
+	json_t *list = json_array();
+
+	for (const struct rs_status_protocol *p = s->protocols; p; p = p->next) {
+		json_t *o = json_object();
+
+		set_str(o, "name", p->name);
+		set_num(o, "connections", p->connections);
+		set_num(o, "requests", p->requests);
+		set_num(o, "spans", p->spans);
+		set_num(o, "errors", p->errors);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static void ledger_row(json_t *list, const char *stage, const char *name, const char *kind,
+		       uint64_t value, const char *help, const char *remedy)
+{
+	json_t *o = json_object();
+
+	set_str(o, "stage", stage);
+	set_str(o, "name", name);
+	set_str(o, "kind", kind);
+	set_num(o, "value", value);
+	set_str(o, "help", help);
+	set_str(o, "remedy", remedy);
+	json_array_append_new(list, o);
+}
+
+static json_t *ledger(const struct rs_status *s)
+{
+	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
+	json_t *list = json_array();
+
+	/* The kernel's first number is what it gave us; those with a remedy are losses. */
+	for (int i = 0; i < RS_STATUS_K_COUNT; i++) {
+		const char *k = i == RS_STATUS_K_RECORDS ? "out"
+				: *kernel_info[i].remedy ? "dropped"
+							 : "info";
+
+		ledger_row(list, "kernel", kernel_info[i].name, k, s->kernel_counters[i],
+			   kernel_info[i].help, kernel_info[i].remedy);
+	}
+	for (int i = 0; i < RS_C_COUNT; i++) {
+		const struct rs_counter_info *c = &rs_counter_info[i];
+
+		ledger_row(list, c->stage, c->name, kind[c->kind], s->user.v[i], c->help,
+			   c->remedy);
+	}
+	return list;
+}
+
+static json_t *exporters(const struct rs_status *s)
+{
+	static const char *const state[] = { "idle", "ok", "failing" };
+	json_t *list = json_array();
+
+	for (const struct rs_status_exporter *e = s->exporters; e; e = e->next) {
+		json_t *o = json_object();
+
+		set_str(o, "name", e->name);
+		set_str(o, "target", e->target);
+		set_str(o, "state", state[e->state]);
+		set_num(o, "sent", e->sent);
+		set_num(o, "failed", e->failed);
+		set_num(o, "queued", e->queued);
+		set_age(o, "last_success_age_ns", e->last_success_age_ns);
+		set_str(o, "last_error", e->last_error);
+		set_age(o, "last_error_age_ns", e->last_error_age_ns);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *capture(const struct rs_status *s)
+{
+	json_t *o = json_object();
+
+	set_str(o, "backend", s->backend);
+	set_num(o, "connections", s->connections);
+	set_age(o, "last_record_age_ns", s->last_record_age_ns);
+	json_object_set_new(o, "probes", probes(s));
+	return o;
+}
+
+static json_t *usage(const struct rs_status *s)
+{
+	json_t *o = json_object();
+
+	set_num(o, "cpu_user_ns", s->cpu_user_ns);
+	set_num(o, "cpu_system_ns", s->cpu_system_ns);
+	set_num(o, "rss_bytes", s->rss_bytes);
+	set_num(o, "map_bytes", s->map_bytes);
+	json_object_set_new(o, "bpf_stats", json_boolean(s->bpf_stats));
+	set_num(o, "bpf_run_ns", s->bpf_run_ns);
+	set_num(o, "bpf_runs", s->bpf_runs);
+	return o;
+}
+
+char *rs_status_json(const struct rs_status *s, size_t *ret_len)
+{
+	static const char *const state[] = { "starting", "capturing", "stopping", "failed" };
+	json_t *o = json_object();
+	size_t len;
+	char *text;
+
+	set_str(o, "version", s->version);
+	set_str(o, "command", s->command);
+	set_num(o, "pid", s->pid);
+	set_num(o, "uptime_ns", s->uptime_ns);
+	set_str(o, "kernel", s->kernel);
+	set_str(o, "state", state[s->state]);
+	set_str(o, "reason", s->reason);
+	json_object_set_new(o, "capture", capture(s));
+	set_age(o, "last_span_age_ns", s->last_span_age_ns);
+	json_object_set_new(o, "processes", processes(s));
+	set_num(o, "processes_left_out", s->processes_left_out);
+	json_object_set_new(o, "protocols", protocols(s));
+	json_object_set_new(o, "ledger", ledger(s));
+	json_object_set_new(o, "exporters", exporters(s));
+	json_object_set_new(o, "usage", usage(s));
+	/* jansson's functions accept NULL, so one missing piece of memory shows only here. */
+	len = json_dumpb(o, NULL, 0, JSON_COMPACT);
+	text = len ? malloc(len + 2) : NULL;
+	if (text && json_dumpb(o, text, len, JSON_COMPACT) == len) {
+		text[len] = '\n';
+		text[len + 1] = 0;
+		*ret_len = len + 1;
+	} else {
+		free(text);
+		text = NULL;
+	}
+	json_decref(o);
+	return text;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * status — one snapshot of the agent, and its JSON.
+ *
+ * The agent fills a struct rs_status when somebody asks (control.h); rs_status_json() turns it into the
+ * text that goes through the socket. `ringspan status` reads that text (text.h), so that JSON is the
+ * contract between them, and anyone may read it. Times are nanoseconds; ages count back from the
+ * snapshot, and are absent when the thing never happened. Keys:
+ *
+ *   version command pid uptime_ns kernel     command: run, trace or record
+ *   state reason                             capturing, starting, stopping, failed; reason: why, or ""
+ *   capture{backend, connections, last_record_age_ns,
+ *           probes[{name, purpose, state, reason}]}      state: attached, off, failed
+ *   last_span_age_ns
+ *   processes[{pid, comm, service, connections, requests, spans, errors, why_not}], processes_left_out
+ *   protocols[{name, connections, requests, spans, errors}]
+ *   ledger[{stage, name, kind, value, help, remedy}]     kind: in, out, dropped, held, info
+ *   exporters[{name, target, state, sent, failed, queued, last_success_age_ns, last_error,
+ *              last_error_age_ns}]                       state: ok, failing, idle
+ *   usage{cpu_user_ns, cpu_system_ns, rss_bytes, map_bytes, bpf_stats, bpf_run_ns, bpf_runs}
+ *
+ * Memory: all lists live in the snapshot's arena, which is bounded; what does not fit is counted.
+ */
+#ifndef RS_STATUS_STATUS_H
+#define RS_STATUS_STATUS_H
+
+#include "base/arena.h"
+#include "base/counters.h"
+
+#define RS_STATUS_ARENA (4u << 20) /* bytes of one snapshot's lists at most */
+#define RS_STATUS_NEVER UINT64_MAX /* an age: has not happened */
+
+/* The numbers of bpf/shared/counters.def, in its order. */
+enum rs_status_kernel_counter {
+#define RS_BPF_COUNTER(id, name, help, remedy) RS_STATUS_K_##id,
+#include "shared/counters.def"
+#undef RS_BPF_COUNTER
+	RS_STATUS_K_COUNT,
+};
+
+enum rs_status_state {
+	RS_STATE_STARTING,
+	RS_STATE_CAPTURING,
+	RS_STATE_STOPPING,
+	RS_STATE_FAILED,
+};
+
+enum rs_status_probe_state {
+	RS_PROBE_ATTACHED,
+	RS_PROBE_OFF,	 /* not wanted: another backend's, or switched off */
+	RS_PROBE_FAILED, /* wanted and not there: a feature or everything is lost */
+};
+
+enum rs_status_export_state {
+	RS_EXPORT_IDLE, /* nothing was sent yet */
+	RS_EXPORT_OK,
+	RS_EXPORT_FAILING, /* the last attempt failed */
+};
+
+/* Strings in all of these: copied by the caller with rs_status_str(), or static. NULL is "". */
+struct rs_status_probe {
+	struct rs_status_probe *next;
+	const char *name, *purpose, *reason;
+	enum rs_status_probe_state state;
+};
+
+struct rs_status_process {
+	struct rs_status_process *next;
+	uint32_t pid;
+	const char *comm, *service;
+	uint64_t connections; /* open now */
+	uint64_t requests;    /* seen so far */
+	uint64_t spans, errors;
+	const char *why_not; /* why nothing, or not all, is seen of it */
+};
+
+struct rs_status_protocol {
+	struct rs_status_protocol *next;
+	const char *name;
+	uint64_t connections, requests, spans, errors;
+};
+
+struct rs_status_exporter {
+	struct rs_status_exporter *next;
+	const char *name, *target; /* target: URL without secrets, file, … */
+	enum rs_status_export_state state;
+	uint64_t sent, failed, queued;			 /* spans */
+	uint64_t last_success_age_ns, last_error_age_ns; /* or RS_STATUS_NEVER */
+	const char *last_error;
+};
+
+struct rs_status {
+	struct rs_arena arena;
+	const char *version, *command, *kernel;
+	uint32_t pid;
+	uint64_t uptime_ns;
+	enum rs_status_state state;
+	const char *reason;
+	const char *backend; /* "socket", "syscall", "replay" */
+	uint64_t connections;
+	uint64_t last_record_age_ns, last_span_age_ns;
+	struct rs_status_probe *probes, **probes_end;
+	struct rs_status_process *processes, **processes_end;
+	struct rs_status_protocol *protocols, **protocols_end;
+	struct rs_status_exporter *exporters, **exporters_end;
+	uint32_t processes_left_out;
+	struct rs_counters user;
+	uint64_t kernel_counters[RS_STATUS_K_COUNT];
+	uint64_t cpu_user_ns, cpu_system_ns, rss_bytes;
+	uint64_t map_bytes, bpf_run_ns, bpf_runs;
+	bool bpf_stats; /* false: run time is not measured (kernel.bpf_stats_enabled) */
+};
+
+/* Empty; ages are RS_STATUS_NEVER. Fills in what concerns this process: version, pid, kernel, CPU, RSS. */
+void rs_status_init(struct rs_status *s);
+void rs_status_release(struct rs_status *s);
+
+/* New, zeroed, at the end of its list; NULL when the snapshot is full (counted for processes). */
+struct rs_status_probe *rs_status_add_probe(struct rs_status *s);
+struct rs_status_process *rs_status_add_process(struct rs_status *s);
+struct rs_status_protocol *rs_status_add_protocol(struct rs_status *s);
+struct rs_status_exporter *rs_status_add_exporter(struct rs_status *s);
+/* A copy that lives as long as the snapshot; "" when it is full. */
+const char *rs_status_str(struct rs_status *s, struct str text);
+
+/* malloc'ed, NUL-terminated, one line ending in a newline; NULL without memory. free() it. */
+char *rs_status_json(const struct rs_status *s, size_t *ret_len);
+
+#endif
