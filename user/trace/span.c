@@ -11,13 +11,14 @@ const struct rs_key rs_known_keys[RS_K_COUNT] = {
 
 void rs_batch_init(struct rs_batch *b, size_t limit)
 {
-	*b = (struct rs_batch){ 0 };
+	*b = (struct rs_batch){ .serial = 1 };
 	rs_arena_init(&b->arena, BATCH_CHUNK, limit);
 }
 
 void rs_batch_reset(struct rs_batch *b)
 {
 	rs_arena_reset(&b->arena);
+	b->serial++;
 	b->first = b->last = NULL;
 	b->nspans = 0;
 }

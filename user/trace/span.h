@@ -136,13 +136,13 @@ struct rs_resource_spans {
 	struct rs_resource resource;
 	struct str schema_url;
 	struct rs_scope_spans *first, *last;
-	const void *origin; /* what it was made from (rs_batch_resource), or NULL */
 };
 
 struct rs_batch {
 	struct rs_arena arena;
 	struct rs_resource_spans *first, *last;
 	uint32_t nspans;
+	uint64_t serial; /* another one after every reset: tells a batch's pointers from an earlier one's */
 };
 
 /* limit: bytes of spans at most (0: none). Allocates nothing yet. */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conn.h"
+
+#include <arpa/inet.h>
+
+#include "meta/proc.h"
+
+void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n)
+{
+	*cs = (struct rs_conns){ .n = n };
+	rs_map_init(&cs->by_id, max);
+	rs_pool_init(&cs->pool, sizeof(struct rs_conn), max);
+	rs_list_init(&cs->lru);
+}
+
+void rs_conns_release(struct rs_conns *cs)
+{
+	rs_map_release(&cs->by_id);
+	rs_pool_release(&cs->pool);
+}
+
+struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id)
+{
+	return rs_map_get(&cs->by_id, id);
+}
+
+struct rs_conn *rs_conns_oldest(const struct rs_conns *cs)
+{
+	return rs_list_empty(&cs->lru) ? NULL : rs_list_entry(cs->lru.next, struct rs_conn, lru);
+}
+
+struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new)
+{
+	struct rs_conn *c = rs_conns_find(cs, id);
+
+	*ret_new = !c;
+	if (c)
+		return c;
+	c = rs_pool_get(&cs->pool);
+	if (!c)
+		return NULL;
+	*c = (struct rs_conn){ .info.id = id, .epoch = cs->epoch };
+	if (rs_map_put(&cs->by_id, id, c)) {
+		rs_pool_put(&cs->pool, c);
+		return NULL;
+	}
+	rs_l7_init(&c->l7);
+	rs_list_init(&c->of_proc);
+	rs_list_init(&c->open);
+	rs_list_add_tail(&cs->lru, &c->lru);
+	cs->n->v[RS_C_CONN_OPENED]++;
+	return c;
+}
+
+void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns)
+{
+	c->last_ns = ts_ns;
+	c->epoch = cs->epoch;
+	if (cs->lru.prev != &c->lru) {
+		rs_list_del(&c->lru);
+		rs_list_add_tail(&cs->lru, &c->lru);
+	}
+}
+
+void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
+{
+	rs_conn_set_proc(c, NULL);
+	rs_map_del(&cs->by_id, c->info.id);
+	rs_list_del(&c->lru);
+	rs_pool_put(&cs->pool, c);
+	cs->n->v[RS_C_CONN_CLOSED]++;
+}
+
+void rs_conn_set_proc(struct rs_conn *c, struct rs_proc *p)
+{
+	if (c->proc == p)
+		return;
+	if (c->proc) {
+		rs_list_del(&c->of_proc);
+		c->proc->nconns--;
+	}
+	c->proc = p;
+	if (p) {
+		rs_list_add_tail(&p->conns, &c->of_proc);
+		p->nconns++;
+	}
+}
+
+static void ip_text(struct rs_endpoint *e, uint8_t family, const __u8 addr[16], uint16_t port)
+{
+	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+	e->port = port;
+	if (family == RS_FAMILY_INET)
+		inet_ntop(AF_INET, addr, e->addr, sizeof(e->addr));
+	else if (memcmp(addr, mapped, sizeof(mapped)) == 0) /* an IPv4 client of a dual-stack socket */
+		inet_ntop(AF_INET, addr + 12, e->addr, sizeof(e->addr));
+	else
+		inet_ntop(AF_INET6, addr, e->addr, sizeof(e->addr));
+}
+
+void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev)
+{
+	struct rs_conn_info *i = &c->info;
+
+	c->known = true;
+	c->role = ev->role;
+	i->family = ev->family;
+	i->l4 = ev->l4;
+	if (ev->family == RS_FAMILY_INET || ev->family == RS_FAMILY_INET6) {
+		ip_text(&i->local, ev->family, ev->laddr, ev->lport);
+		ip_text(&i->peer, ev->family, ev->raddr, ev->rport);
+		if (strchr(i->local.addr, '.') && !strchr(i->local.addr, ':'))
+			i->family = RS_FAMILY_INET;
+	} else if (ev->family == RS_FAMILY_UNIX) {
+		/* One path names the connection: the listener's. Both ends carry it. */
+		size_t n = strnlen(ev->path, sizeof(ev->path));
+
+		if (n >= sizeof(i->peer.addr))
+			n = sizeof(i->peer.addr) - 1;
+		memcpy(i->peer.addr, ev->path, n);
+		i->peer.addr[n] = '\0';
+		memcpy(i->local.addr, i->peer.addr, n + 1);
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn — the table of connections, by socket cookie.
+ *
+ * A connection is made at its open record, or at the first record that names it (then its addresses
+ * are not known). It ends by a close record, when a sweep does not find its socket any more, or when
+ * the table is full: the one idle for longest gives way (counted).
+ * Not thread-safe. Pointers are valid until the connection is dropped.
+ */
+#ifndef RS_CONN_CONN_H
+#define RS_CONN_CONN_H
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "conn/l7.h"
+#include "proto/exchange.h"
+
+struct rs_proc;
+
+struct rs_conn {
+	struct rs_conn_info info;
+	struct rs_l7 l7;
+	struct rs_proc *proc;   /* process that used it last, or NULL */
+	struct rs_list of_proc; /* in proc->conns */
+	struct rs_list lru;
+	struct rs_list open; /* rs_open.of_conn: exchanges in the order of their requests */
+	uint32_t nopen;
+	uint32_t epoch;       /* sweep that saw it last */
+	uint64_t next_off[2]; /* per direction: where the next record is expected to start */
+	uint64_t last_ns;     /* last record */
+	uint8_t role;         /* enum rs_ev_role as the kernel knows it */
+	bool known;           /* its open record was seen */
+	bool synced;          /* seen from its first byte on, and nothing lost since */
+	bool confused;        /* pair: see rs_pair_lost() */
+	bool reset;           /* a reset was seen */
+};
+
+struct rs_conns {
+	struct rs_map by_id;
+	struct rs_pool pool;
+	struct rs_list lru; /* idle for longest first */
+	uint32_t epoch;
+	struct rs_counters *n;
+};
+
+void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n);
+/* All connections have been dropped. */
+void rs_conns_release(struct rs_conns *cs);
+
+struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id);
+/* The connection, new when it is not there. NULL when the table is full: rs_conns_oldest() is to be
+ * dropped first. *ret_new: it was made now. */
+struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new);
+struct rs_conn *rs_conns_oldest(const struct rs_conns *cs);
+void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
+/* Fills in what the open record says. */
+void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev);
+void rs_conn_set_proc(struct rs_conn *c, struct rs_proc *p);
+/* Forgets it; the caller has ended its exchanges and released its l7. */
+void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c);
+
+#endif

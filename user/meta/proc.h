@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc — the traced processes: what they are called, and the OTLP resource their spans carry.
+ *
+ * A process is known by its thread group id and start time (pids are reused). It is learnt at first
+ * sight, from the record and, when live, from /proc, and learnt again after exec. Its resource stays
+ * the same between, named by `origin`: a number that no other resource of this agent ever has.
+ * Bounded: when the table is full the process longest unheard of gives way (counted).
+ * Not thread-safe. Strings and attributes live until the process is learnt again or forgotten.
+ */
+#ifndef RS_META_PROC_H
+#define RS_META_PROC_H
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "trace/span.h"
+
+struct rs_proc {
+	uint32_t tgid;
+	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
+	char comm[16];
+	struct str service; /* service.name */
+	struct rs_resource resource;
+	uint64_t origin;
+
+	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
+	uint32_t nconns;
+	bool exited;
+	uint64_t spans, requests;
+
+	/* Of the batch under construction (see trace/assemble.c): */
+	uint64_t batch_serial, batch_origin;
+	struct rs_scope_spans *batch_group;
+
+	struct rs_list lru;
+	struct rs_arena arena; /* of resource */
+};
+
+struct rs_procs {
+	struct rs_map by_tgid;
+	struct rs_pool pool;
+	struct rs_list lru; /* longest unheard of first */
+	uint64_t next_origin;
+	bool live; /* read /proc */
+	struct rs_counters *n;
+	struct str host;
+	char host_buf[256];
+};
+
+void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, struct rs_counters *n);
+void rs_procs_release(struct rs_procs *ps);
+
+/* The process, learnt now if it is new. start_ns 0: any with this tgid. comm may be empty. NULL only
+ * without memory. The result stays valid until rs_procs_gone() or until the table is full. */
+struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns, struct str comm);
+/* NULL when it is not known. */
+struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
+/* It has executed another program. */
+void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
+/* Forget it; its connections must have been moved away. */
+void rs_procs_gone(struct rs_procs *ps, struct rs_proc *p);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pair.h"
+
+#define BIG_BYTES (4 * RS_PAIR_FIELD)
+
+void rs_pair_init(struct rs_pair *p, uint32_t max, struct rs_counters *n)
+{
+	*p = (struct rs_pair){ .n = n };
+	rs_pool_init(&p->pool, sizeof(struct rs_open), max);
+	rs_pool_init(&p->big, BIG_BYTES, max / 16 + 16);
+	rs_list_init(&p->all);
+}
+
+void rs_pair_release(struct rs_pair *p)
+{
+	rs_pool_release(&p->pool);
+	rs_pool_release(&p->big);
+}
+
+bool rs_pair_full(const struct rs_pair *p)
+{
+	return p->pool.in_use >= p->pool.max;
+}
+
+struct rs_open *rs_pair_oldest(const struct rs_pair *p)
+{
+	return rs_list_empty(&p->all) ? NULL : rs_list_entry(p->all.next, struct rs_open, of_all);
+}
+
+struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s)
+{
+	char *to;
+
+	if (s.len > RS_PAIR_FIELD) {
+		p->n->v[RS_C_PAIR_FIELD_CUT]++;
+		s.len = RS_PAIR_FIELD;
+	}
+	if (s.len <= sizeof(o->buf) - o->used) {
+		to = o->buf + o->used;
+		o->used += (uint32_t)s.len;
+	} else {
+		if (!o->more) {
+			o->more = rs_pool_get(&p->big);
+			o->more_used = 0;
+		}
+		if (!o->more || s.len > BIG_BYTES - o->more_used) {
+			p->n->v[RS_C_PAIR_FIELD_DROPPED]++;
+			return STR_NONE;
+		}
+		to = o->more + o->more_used;
+		o->more_used += (uint32_t)s.len;
+	}
+	if (s.len)
+		memcpy(to, s.ptr, s.len);
+	return str_of(to, s.len);
+}
+
+static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
+{
+	struct rs_open *o = rs_pool_get(&p->pool);
+
+	if (!o)
+		return NULL;
+	/* Field arrays and buffers are written before they are read: their counts say how far. */
+	memset(&o->x, 0, offsetof(struct rs_exchange, req));
+	memset((char *)o + sizeof(o->x), 0, offsetof(struct rs_open, facts) - sizeof(o->x));
+	o->nfacts = o->dropped_facts = o->used = o->more_used = 0;
+	o->more = NULL;
+	o->conn = c;
+	o->id = m->id;
+	o->x.ops = c->l7.ops;
+	o->x.conn = &c->info;
+	rs_list_init(&o->of_parent);
+	rs_list_init(&o->children);
+	rs_list_init(&o->threads);
+	rs_list_add_tail(&c->open, &o->of_conn);
+	rs_list_add_tail(&p->all, &o->of_all);
+	c->nopen++;
+	return o;
+}
+
+static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs_msg *m, struct rs_field *to)
+{
+	uint8_t n = 0;
+
+	for (unsigned i = 0; i < m->nfields; i++) {
+		struct str s = rs_pair_keep(p, o, m->fields[i].value);
+
+		if (s.ptr || !m->fields[i].value.len)
+			to[n++] = (struct rs_field){ m->fields[i].id, s };
+	}
+	return n;
+}
+
+/* First exchange in order whose request (response) is still missing. */
+static struct rs_open *first_without(struct rs_conn *c, const struct rs_msg *m, bool request)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &c->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
+
+		if (c->l7.ops && c->l7.ops->pairing == RS_PAIR_BY_ID && o->id != m->id)
+			continue;
+		if (request ? !o->has_request : !o->x.has_response)
+			return o;
+	}
+	return NULL;
+}
+
+/* The exchange whose response's (request's) head was seen and whose end was not. */
+static struct rs_open *first_in_progress(struct rs_conn *c, const struct rs_msg *m, bool request)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &c->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
+
+		if (c->l7.ops && c->l7.ops->pairing == RS_PAIR_BY_ID && o->id != m->id)
+			continue;
+		if (request ? o->has_request && !o->x.request_done : o->x.has_response && !o->response_done)
+			return o;
+	}
+	return NULL;
+}
+
+static void finish(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t end_ns)
+{
+	o->finished = true;
+	o->x.end = end;
+	o->x.end_ns = end_ns < o->x.start_ns ? o->x.start_ns : end_ns;
+	if (o->has_request)
+		p->n->v[RS_C_PAIR_FINISHED]++;
+}
+
+static struct rs_open *add_request(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
+{
+	struct rs_open *o = first_without(c, m, true);
+
+	p->n->v[RS_C_PAIR_REQUESTS]++;
+	if (c->confused) {
+		p->n->v[RS_C_PAIR_CONFUSED]++;
+		return NULL;
+	}
+	if (!o)
+		o = new_open(p, c, m);
+	if (!o) {
+		p->n->v[RS_C_PAIR_NO_ROOM]++;
+		return NULL;
+	}
+	o->has_request = true;
+	o->x.role = m->dir == RS_DIR_IN ? RS_ROLE_SERVER : RS_ROLE_CLIENT;
+	o->x.start_ns = m->start_ns;
+	o->x.tgid = m->tgid;
+	o->x.tid = m->tid;
+	o->seq = m->seq;
+	o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
+	o->x.nreq = keep_fields(p, o, m, o->x.req);
+	if (o->response_done)
+		finish(p, o, RS_XEND_OK, o->x.end_ns);
+	return o;
+}
+
+static struct rs_open *add_response(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
+{
+	struct rs_open *o = c->confused ? NULL : first_without(c, m, false);
+
+	if (!o && !c->confused && c->synced && m->dir == RS_DIR_IN)
+		o = new_open(p, c, m); /* a client's: its request is about to be seen */
+	if (!o) {
+		p->n->v[RS_C_PAIR_ORPHAN_RESPONSE]++;
+		return NULL;
+	}
+	o->x.has_response = true;
+	o->x.resp_start_ns = m->start_ns;
+	o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
+	o->x.nresp = keep_fields(p, o, m, o->x.resp);
+	return o;
+}
+
+struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
+{
+	struct rs_open *o;
+
+	switch ((enum rs_msg_type)m->type) {
+	case RS_MSG_REQUEST:
+		return add_request(p, c, m);
+	case RS_MSG_RESPONSE:
+		return add_response(p, c, m);
+	case RS_MSG_REQUEST_END:
+		o = first_in_progress(c, m, true);
+		if (o) {
+			o->x.request_done = !(m->flags & RS_MSGF_ABORTED);
+			o->x.req_body = m->body_size;
+		}
+		return o;
+	case RS_MSG_RESPONSE_END:
+		o = first_in_progress(c, m, false);
+		if (!o)
+			return NULL;
+		o->response_done = true;
+		o->x.resp_body = m->body_size;
+		o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
+		o->x.end_ns = m->end_ns;
+		if (m->flags & RS_MSGF_ABORTED)
+			finish(p, o, c->reset ? RS_XEND_RESET : o->proc_gone ? RS_XEND_PROC_GONE : RS_XEND_CLOSED,
+			       m->end_ns);
+		else if (o->has_request)
+			finish(p, o, RS_XEND_OK, m->end_ns);
+		return o;
+	case RS_MSG_INTERIM:
+		return NULL;
+	}
+	return NULL;
+}
+
+void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_ns)
+{
+	for (uint32_t i = 0; i < o->nfacts; i++) {
+		if (o->facts[i].kind == kind) {
+			o->facts[i].count++;
+			return;
+		}
+	}
+	if (o->nfacts == RS_PAIR_FACTS) {
+		o->dropped_facts++;
+		return;
+	}
+	o->facts[o->nfacts++] = (struct rs_open_fact){ .ts_ns = ts_ns, .kind = kind, .value = value, .count = 1 };
+}
+
+void rs_pair_lost(struct rs_conn *c)
+{
+	c->synced = false;
+	if (c->nopen > 1)
+		c->confused = true;
+}
+
+void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)
+{
+	finish(p, o, end, ts_ns);
+}
+
+void rs_pair_put(struct rs_pair *p, struct rs_open *o)
+{
+	rs_list_del(&o->of_conn);
+	rs_list_del(&o->of_all);
+	o->conn->nopen--;
+	if (!o->has_request)
+		p->n->v[RS_C_PAIR_ORPHAN_RESPONSE]++;
+	rs_pool_put(&p->big, o->more);
+	rs_pool_put(&p->pool, o);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pair — requests and responses of a connection brought together.
+ *
+ * An exchange opens with its request's head and finishes with its response's last byte, or when the
+ * connection ends. FIFO protocols: the n-th response answers the n-th request. Nothing is guessed:
+ * when records were lost, what can not be paired for certain is ended without a response or left out,
+ * each counted.
+ *
+ * A client's request and its response may reach us the wrong way round: the sending system call
+ * returns (and is recorded) after another thread has read the answer. On a connection that was seen
+ * whole, a response without a request is therefore kept for the request that must follow.
+ *
+ * Bounded: at most `max` exchanges are open; the oldest gives way (finished as RS_XEND_TIMEOUT).
+ * Field values are copied: at most RS_PAIR_FIELD bytes each. Not thread-safe.
+ */
+#ifndef RS_PAIR_PAIR_H
+#define RS_PAIR_PAIR_H
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/pool.h"
+#include "conn/conn.h"
+#include "proto/exchange.h"
+
+#define RS_PAIR_FIELD 8192 /* bytes of one field's value that are kept */
+#define RS_PAIR_FACTS 8    /* facts kept for one exchange; the rest are counted */
+
+/* Something the kernel saw while the exchange was open. */
+struct rs_open_fact {
+	uint64_t ts_ns;
+	uint8_t kind;   /* enum rs_ev_fact_kind, or RS_FACT_PROC + enum rs_ev_proc_kind */
+	uint32_t value; /* as in the record: bytes; signal; exit code */
+	uint32_t count; /* how many of this kind were merged into it */
+};
+#define RS_FACT_PROC 64
+
+/* How a span's parent was found: attribute ringspan.parent.source. */
+enum rs_parent_source {
+	RS_PARENT_NONE,
+	RS_PARENT_WIRE,   /* the context the message itself carries */
+	RS_PARENT_THREAD, /* the request the sending thread was handling */
+};
+
+struct rs_open {
+	struct rs_exchange x;
+	struct rs_conn *conn;
+	struct rs_list of_conn; /* in conn->open */
+	struct rs_list of_all;  /* oldest first */
+	bool has_request;
+	bool response_done;
+	bool finished;  /* set by rs_pair_add: the caller assembles it and calls rs_pair_put */
+	bool proc_gone; /* its process has ended */
+	uint32_t id;    /* RS_PAIR_BY_ID */
+	uint32_t seq;   /* TCP sequence number of the request's first byte, or 0 */
+
+	/* The span's context, filled by trace when the request is seen. */
+	uint8_t trace_id[16], span_id[8], parent_id[8];
+	uint8_t trace_flags;
+	uint8_t parent_source; /* enum rs_parent_source */
+	bool parent_remote;
+	struct str trace_state;
+	uint8_t wire_span_id[8]; /* server: parent id on the wire, to know a forwarded header by */
+	struct rs_open *parent;  /* client: the request it was sent for, while that is open */
+	struct rs_list of_parent, children, threads;
+
+	struct rs_open_fact facts[RS_PAIR_FACTS];
+	uint32_t nfacts, dropped_facts;
+
+	char *more; /* from the big pool, or NULL */
+	uint32_t used, more_used;
+	char buf[768];
+};
+
+struct rs_pair {
+	struct rs_pool pool, big;
+	struct rs_list all; /* oldest first */
+	struct rs_counters *n;
+};
+
+void rs_pair_init(struct rs_pair *p, uint32_t max, struct rs_counters *n);
+void rs_pair_release(struct rs_pair *p);
+
+/* A message of a connection. Returns the exchange it belongs to, or NULL (counted). When the result's
+ * `finished` is set the caller hands it on and gives it back. */
+struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m);
+
+/* Is there room for one more request? If not, the caller ends rs_pair_oldest() first. */
+bool rs_pair_full(const struct rs_pair *p);
+struct rs_open *rs_pair_oldest(const struct rs_pair *p);
+
+/* Copies s into the exchange's memory, cut at RS_PAIR_FIELD. */
+struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s);
+
+/* Notes a fact on the exchange; the same kind again is merged. */
+void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_ns);
+
+/* Records of this connection were lost. All open exchanges are to be ended by the caller with
+ * RS_XEND_LOST (call before ending them). With several requests under way the order of what follows
+ * is not certain: until the connection has been quiet for RS_PAIR_QUIET_NS nothing is paired. */
+void rs_pair_lost(struct rs_conn *c);
+#define RS_PAIR_QUIET_NS 1000000000ull
+
+/* The exchange ends with what it has. Sets finished, x.end and x.end_ns. */
+void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t ts_ns);
+
+/* Gives a finished exchange back. */
+void rs_pair_put(struct rs_pair *p, struct rs_open *o);
+
+#endif

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline.h"
+
+/*
+ * The flow, top to bottom:
+ *
+ *   record -> connection -> bytes to messages (l7) -> request and response (pair)
+ *          -> trace context (trace) -> span (assemble) -> batch -> flush
+ */
+
+static void finish(struct rs_pipeline *pl, struct rs_open *o);
+
+/* What rs_l7_data() calls back for each message of a connection. */
+struct feed {
+	struct rs_pipeline *pl;
+	struct rs_conn *c;
+};
+
+static void end_open(struct rs_pipeline *pl, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)
+{
+	rs_pair_end(&pl->pair, o, end, ts_ns);
+	finish(pl, o);
+}
+
+static void on_message(void *arg, const struct rs_msg *m)
+{
+	struct feed *f = arg;
+	struct rs_pipeline *pl = f->pl;
+	struct rs_open *o;
+
+	if (m->type == RS_MSG_REQUEST && rs_pair_full(&pl->pair)) {
+		pl->n.v[RS_C_PAIR_EVICTED]++;
+		end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
+	}
+	o = rs_pair_add(&pl->pair, f->c, m);
+	if (!o)
+		return;
+	rs_trace_message(&pl->trace, o, m);
+	if (o->finished)
+		finish(pl, o);
+}
+
+/* A finished exchange becomes a span and is given back. */
+static void finish(struct rs_pipeline *pl, struct rs_open *o)
+{
+	struct rs_proc *p;
+
+	rs_trace_forget(&pl->trace, o);
+	if (o->has_request) {
+		pl->n.v[RS_C_TRACE_EXCHANGES]++;
+		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
+		if (p && rs_trace_assemble(&pl->trace, o, p, &pl->batch)) {
+			rs_pipeline_flush(pl);
+			if (rs_trace_assemble(&pl->trace, o, p, &pl->batch))
+				p = NULL;
+		}
+		if (p) {
+			p->spans++;
+			pl->n.v[RS_C_TRACE_SPANS]++;
+		} else {
+			pl->n.v[RS_C_TRACE_NO_MEMORY]++;
+		}
+	}
+	rs_pair_put(&pl->pair, o);
+	if (pl->batch.nspans >= pl->o.batch_spans)
+		rs_pipeline_flush(pl);
+}
+
+/* All open exchanges of a connection end. */
+static void end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
+{
+	while (!rs_list_empty(&c->open)) {
+		struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
+		enum rs_xend why = end;
+
+		if (why == RS_XEND_CLOSED && c->reset)
+			why = RS_XEND_RESET;
+		if (why == RS_XEND_CLOSED && o->proc_gone)
+			why = RS_XEND_PROC_GONE;
+		end_open(pl, o, why, ts_ns);
+	}
+}
+
+static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
+{
+	struct feed f = { pl, c };
+	uint64_t id = c->info.id;
+
+	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, on_message, &f);
+	end_exchanges(pl, c, end, ts_ns);
+	rs_l7_release(&c->l7, &pl->l7);
+	rs_conns_drop(&pl->conns, c);
+	if (pl->l7.policy)
+		pl->l7.policy(pl->l7.policy_arg, id, NULL);
+}
+
+static struct rs_conn *get_conn(struct rs_pipeline *pl, uint64_t id, bool *ret_new)
+{
+	struct rs_conn *c = rs_conns_get(&pl->conns, id, ret_new);
+
+	if (!c && rs_conns_oldest(&pl->conns)) {
+		pl->n.v[RS_C_CONN_EVICTED]++;
+		drop_conn(pl, rs_conns_oldest(&pl->conns), RS_XEND_TIMEOUT, pl->now);
+		c = rs_conns_get(&pl->conns, id, ret_new);
+	}
+	return c;
+}
+
+static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
+{
+	struct str comm = str_of(ev->comm, strnlen(ev->comm, sizeof(ev->comm)));
+	bool is_new;
+	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
+
+	if (!c)
+		return;
+	rs_conn_describe(c, ev);
+	c->synced = is_new && !(ev->h.flags & RS_EVF_PRESENT);
+	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
+	if (ev->tgid)
+		rs_conn_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
+}
+
+static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
+{
+	bool is_new;
+	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
+	struct feed f = { pl, c };
+	unsigned dir = ev->dir & 1;
+
+	pl->n.v[RS_C_CONN_RECORDS]++;
+	if (!c) {
+		pl->n.v[RS_C_CONN_NO_ROOM]++;
+		return;
+	}
+	if (c->confused && ev->h.ts_ns - c->last_ns >= RS_PAIR_QUIET_NS)
+		c->confused = false;
+	if (ev->off > c->next_off[dir] && c->known) {
+		pl->n.v[RS_C_CONN_LOST]++;
+		rs_pair_lost(c);
+		end_exchanges(pl, c, RS_XEND_LOST, ev->h.ts_ns);
+	}
+	if (ev->off + ev->len > c->next_off[dir])
+		c->next_off[dir] = ev->off + ev->len;
+	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
+	if (!c->proc || c->proc->tgid != ev->tgid)
+		rs_conn_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
+	pl->n.v[RS_C_CONN_PASSED]++;
+	rs_l7_data(&c->l7, &pl->l7, ev, on_message, &f);
+}
+
+/* Can a response still come after this end of a direction? */
+static bool response_impossible(const struct rs_conn *c, enum rs_ev_how how)
+{
+	const struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
+
+	if (how == RS_CLOSE_ALL)
+		return true;
+	return o->x.role == RS_ROLE_CLIENT ? how == RS_CLOSE_IN : how == RS_CLOSE_OUT;
+}
+
+static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
+{
+	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
+	struct feed f = { pl, c };
+
+	if (!c)
+		return;
+	if (ev->how == RS_CLOSE_ALL) {
+		drop_conn(pl, c, RS_XEND_CLOSED, ev->h.ts_ns);
+		return;
+	}
+	rs_l7_close(&c->l7, &pl->l7, ev->how, ev->h.ts_ns, on_message, &f);
+	if (!rs_list_empty(&c->open) && response_impossible(c, ev->how))
+		end_exchanges(pl, c, RS_XEND_CLOSED, ev->h.ts_ns);
+}
+
+static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
+{
+	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
+
+	pl->n.v[RS_C_CONN_FACTS]++;
+	if (c && (ev->fact == RS_FACT_RESET_IN || ev->fact == RS_FACT_RESET_OUT))
+		c->reset = true;
+	if (!c || rs_list_empty(&c->open)) {
+		pl->n.v[RS_C_CONN_FACTS_IDLE]++;
+		return;
+	}
+	/* The oldest open request is the one that is being answered. */
+	rs_pair_fact(rs_list_entry(c->open.next, struct rs_open, of_conn), (uint8_t)ev->fact, ev->value,
+		     ev->h.ts_ns);
+}
+
+static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
+{
+	struct str comm = str_of(ev->comm, strnlen(ev->comm, sizeof(ev->comm)));
+	struct rs_proc *p = rs_procs_find(&pl->procs, ev->tgid);
+	struct rs_list *pos, *x;
+
+	if (!p)
+		return;
+	if (ev->event == RS_PROC_EXEC) {
+		rs_procs_exec(&pl->procs, p, comm);
+		return;
+	}
+	if (ev->event == RS_PROC_FORK)
+		return;
+	rs_list_for_each (pos, &p->conns) {
+		struct rs_conn *c = rs_list_entry(pos, struct rs_conn, of_proc);
+
+		rs_list_for_each (x, &c->open) {
+			struct rs_open *o = rs_list_entry(x, struct rs_open, of_conn);
+
+			rs_pair_fact(o, (uint8_t)(RS_FACT_PROC + ev->event),
+				     ev->event == RS_PROC_SIGNAL ? ev->signal : ev->code, ev->h.ts_ns);
+			/* Its sockets close right after, unless another process shares them. */
+			if (ev->event == RS_PROC_EXIT)
+				o->proc_gone = true;
+		}
+	}
+	if (ev->event == RS_PROC_EXIT)
+		p->exited = true;
+}
+
+void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
+{
+	pl->n.v[RS_C_SOURCE_RECORDS]++;
+	if (ev->ts_ns > pl->now)
+		pl->now = ev->ts_ns;
+	switch ((enum rs_ev_type)ev->type) {
+	case RS_EV_OPEN:
+		on_open(pl, (const void *)ev);
+		break;
+	case RS_EV_DATA:
+		on_data(pl, (const void *)ev);
+		break;
+	case RS_EV_CLOSE:
+		on_close(pl, (const void *)ev);
+		break;
+	case RS_EV_FACT:
+		on_fact(pl, (const void *)ev);
+		break;
+	case RS_EV_PROC:
+		on_proc(pl, (const void *)ev);
+		break;
+	default:
+		pl->n.v[RS_C_SOURCE_BAD]++;
+		return;
+	}
+	pl->n.v[RS_C_SOURCE_PASSED]++;
+}
+
+bool rs_ev_valid(const struct rs_ev_hdr *ev, size_t avail)
+{
+	const struct rs_ev_data *d = (const void *)ev;
+
+	if (avail < sizeof(*ev) || ev->len > avail)
+		return false;
+	switch ((enum rs_ev_type)ev->type) {
+	case RS_EV_OPEN:
+		return ev->len >= sizeof(struct rs_ev_open);
+	case RS_EV_DATA:
+		return ev->len >= sizeof(*d) && d->cap <= d->len && d->cap <= ev->len - sizeof(*d) && d->dir <= 1 &&
+		       d->tail_len <= RS_TAIL_LEN && d->off <= UINT64_MAX - d->len;
+	case RS_EV_CLOSE:
+		return ev->len >= sizeof(struct rs_ev_close) &&
+		       ((const struct rs_ev_close *)(const void *)ev)->how <= RS_CLOSE_OUT;
+	case RS_EV_FACT:
+		return ev->len >= sizeof(struct rs_ev_fact);
+	case RS_EV_PROC:
+		return ev->len >= sizeof(struct rs_ev_proc);
+	}
+	return false;
+}
+
+/* An exited process: its exchanges end if its sockets did not close by themselves (Unix sockets tell
+ * nobody), and it is forgotten when no connection is left. */
+#define PROC_GRACE_NS 200000000ull
+
+void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
+{
+	struct rs_list *pos, *tmp;
+
+	if (now_ns > pl->now)
+		pl->now = now_ns;
+	rs_list_for_each_safe (pos, tmp, &pl->procs.lru) {
+		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
+
+		if (!p->exited)
+			continue;
+		while (!rs_list_empty(&p->conns)) {
+			struct rs_conn *c = rs_list_entry(p->conns.next, struct rs_conn, of_proc);
+
+			if (pl->now - c->last_ns < PROC_GRACE_NS)
+				break;
+			end_exchanges(pl, c, RS_XEND_PROC_GONE, c->last_ns);
+			rs_conn_set_proc(c, NULL);
+		}
+		if (p->nconns == 0)
+			rs_procs_gone(&pl->procs, p);
+	}
+	while (pl->o.request_timeout_ns && rs_pair_oldest(&pl->pair)) {
+		struct rs_open *o = rs_pair_oldest(&pl->pair);
+
+		if (pl->now - o->x.start_ns < pl->o.request_timeout_ns)
+			break;
+		end_open(pl, o, RS_XEND_TIMEOUT, pl->now);
+	}
+}
+
+void rs_pipeline_sweep_begin(struct rs_pipeline *pl)
+{
+	pl->conns.epoch++;
+}
+
+void rs_pipeline_sweep_live(struct rs_pipeline *pl, uint64_t conn)
+{
+	struct rs_conn *c = rs_conns_find(&pl->conns, conn);
+
+	if (c)
+		c->epoch = pl->conns.epoch;
+}
+
+void rs_pipeline_sweep_end(struct rs_pipeline *pl)
+{
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &pl->conns.lru) {
+		struct rs_conn *c = rs_list_entry(pos, struct rs_conn, lru);
+
+		if (c->epoch == pl->conns.epoch)
+			continue;
+		pl->n.v[RS_C_CONN_SWEPT]++;
+		drop_conn(pl, c, RS_XEND_CLOSED, c->last_ns);
+	}
+}
+
+void rs_pipeline_flush(struct rs_pipeline *pl)
+{
+	if (pl->batch.nspans)
+		pl->flush(pl->arg, &pl->batch);
+	rs_batch_reset(&pl->batch);
+}
+
+void rs_pipeline_finish(struct rs_pipeline *pl)
+{
+	while (rs_conns_oldest(&pl->conns)) {
+		struct rs_conn *c = rs_conns_oldest(&pl->conns);
+
+		drop_conn(pl, c, RS_XEND_TIMEOUT, pl->now);
+	}
+	rs_pipeline_flush(pl);
+}
+
+void rs_pipeline_gauges(struct rs_pipeline *pl)
+{
+	struct rs_list *pos;
+	uint64_t open = 0;
+
+	rs_list_for_each (pos, &pl->pair.all)
+		open += rs_list_entry(pos, struct rs_open, of_all)->has_request;
+	pl->n.v[RS_C_PAIR_OPEN] = open;
+	pl->n.v[RS_C_EXPORT_HELD] = pl->batch.nspans;
+	pl->n.v[RS_C_EXPORT_SPANS] = pl->n.v[RS_C_TRACE_SPANS];
+}
+
+#define OR_DEFAULT(x, d) ((x) ? (x) : (d))
+
+int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts)
+{
+	int err;
+
+	*pl = (struct rs_pipeline){ .o = *opts };
+	pl->o.max_conns = OR_DEFAULT(opts->max_conns, 65536);
+	pl->o.max_requests = OR_DEFAULT(opts->max_requests, 16384);
+	pl->o.max_procs = OR_DEFAULT(opts->max_procs, 4096);
+	pl->o.max_threads = OR_DEFAULT(opts->max_threads, 65536);
+	pl->o.batch_bytes = OR_DEFAULT(opts->batch_bytes, 4 << 20);
+	pl->o.batch_spans = OR_DEFAULT(opts->batch_spans, 512);
+	pl->l7.n = &pl->n;
+	err = rs_l7_env_init(&pl->l7);
+	if (err)
+		return err;
+	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
+	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);
+	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
+	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, &pl->pair, &pl->n);
+	pl->trace.wall_offset = pl->o.wall_offset;
+	rs_batch_init(&pl->batch, pl->o.batch_bytes);
+	return 0;
+}
+
+void rs_pipeline_release(struct rs_pipeline *pl)
+{
+	while (rs_conns_oldest(&pl->conns)) {
+		struct rs_conn *c = rs_conns_oldest(&pl->conns);
+
+		while (!rs_list_empty(&c->open)) {
+			struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
+
+			rs_trace_forget(&pl->trace, o);
+			rs_pair_put(&pl->pair, o);
+		}
+		rs_l7_release(&c->l7, &pl->l7);
+		rs_conns_drop(&pl->conns, c);
+	}
+	rs_batch_release(&pl->batch);
+	rs_trace_release(&pl->trace);
+	rs_pair_release(&pl->pair);
+	rs_procs_release(&pl->procs);
+	rs_conns_release(&pl->conns);
+	rs_l7_env_release(&pl->l7);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pipeline — the flow: records in, spans out. Owns the stages; knows no source and no exporter.
+ *
+ * Feed it records in order with rs_pipeline_event(), call rs_pipeline_tick() now and then, and take
+ * what is in `batch` when `flush` is called. After warm-up it does not allocate.
+ */
+#ifndef RS_PIPELINE_H
+#define RS_PIPELINE_H
+
+#include "base/counters.h"
+#include "conn/conn.h"
+#include "meta/proc.h"
+#include "pair/pair.h"
+#include "trace/trace.h"
+
+struct rs_pipeline_opts {
+	uint32_t max_conns, max_requests, max_procs, max_threads; /* 0: the default */
+	size_t batch_bytes;          /* memory of a batch at most; 0: the default */
+	uint32_t batch_spans;        /* spans in a batch at most; 0: the default */
+	uint64_t request_timeout_ns; /* an exchange silent for longer is ended; 0: never */
+	uint64_t seed;               /* of ids; 0: random */
+	int64_t wall_offset;         /* CLOCK_MONOTONIC to wall time */
+	bool live;                   /* read /proc of processes */
+};
+
+struct rs_pipeline {
+	struct rs_pipeline_opts o;
+	struct rs_counters n;
+	struct rs_conns conns;
+	struct rs_l7_env l7;
+	struct rs_pair pair;
+	struct rs_trace trace;
+	struct rs_procs procs;
+	struct rs_batch batch;
+	uint64_t now; /* time of the newest record or tick, CLOCK_MONOTONIC */
+
+	/* The batch is full: send its spans. It is reset when the call returns. */
+	void (*flush)(void *arg, const struct rs_batch *b);
+	void *arg;
+};
+
+/* flush and arg are set, and l7.policy if wanted, by the caller after this. 0 or -ENOMEM. */
+int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts);
+void rs_pipeline_release(struct rs_pipeline *pl);
+
+/* One record; its length has been checked against its type (rs_ev_valid). */
+void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev);
+
+/* Ends what has been silent for too long. Call a few times a second. */
+void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns);
+
+/* Sweep for sockets that ended unseen: begin, name each live one, then end. */
+void rs_pipeline_sweep_begin(struct rs_pipeline *pl);
+void rs_pipeline_sweep_live(struct rs_pipeline *pl, uint64_t conn);
+void rs_pipeline_sweep_end(struct rs_pipeline *pl);
+
+/* Sends what is in the batch. */
+void rs_pipeline_flush(struct rs_pipeline *pl);
+
+/* The input has ended: every connection and open exchange ends (RS_XEND_TIMEOUT), all is flushed. */
+void rs_pipeline_finish(struct rs_pipeline *pl);
+
+/* Brings the gauges in pl->n up to date. */
+void rs_pipeline_gauges(struct rs_pipeline *pl);
+
+/* Does a record of `avail` bytes hold what its type and its own lengths promise? */
+bool rs_ev_valid(const struct rs_ev_hdr *ev, size_t avail);
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The span an exchange becomes. */
+#include "trace.h"
+
+#include <errno.h>
+
+#include "trace/build.h"
+
+#define SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
+
+/* OTLP Span.flags: trace.proto, SpanFlags */
+#define FLAG_HAS_IS_REMOTE 0x100
+#define FLAG_IS_REMOTE     0x200
+
+static bool copy_str(struct rs_arena *a, struct str in, struct str *ret)
+{
+	*ret = rs_arena_str(a, in);
+	return ret->ptr != NULL;
+}
+
+/* Resource attributes are strings and numbers (meta/proc.c makes no others). */
+static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struct rs_resource *out)
+{
+	struct rs_attr *attrs = rs_arena_alloc(a, in->attrs.n * sizeof(*attrs));
+
+	if (!attrs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < in->attrs.n; i++) {
+		struct str s;
+
+		attrs[i] = in->attrs.a[i];
+		if (attrs[i].key->id == RS_KEY_DYNAMIC) {
+			struct rs_key *k = rs_arena_alloc(a, sizeof(*k));
+
+			if (!k)
+				return -ENOMEM;
+			*k = *attrs[i].key;
+			if (!copy_str(a, k->name, &k->name))
+				return -ENOMEM;
+			attrs[i].key = k;
+		}
+		if (attrs[i].val.type != RS_VAL_STR)
+			continue;
+		if (!copy_str(a, str_of(attrs[i].val.str, attrs[i].val.len), &s))
+			return -ENOMEM;
+		attrs[i].val.str = s.ptr;
+	}
+	out->attrs = (struct rs_attrs){ .a = attrs, .n = in->attrs.n, .dropped = in->attrs.dropped };
+	return 0;
+}
+
+/* Where spans of this process go in the batch. */
+static struct rs_scope_spans *group(struct rs_batch *b, struct rs_proc *proc)
+{
+	struct rs_resource_spans *rs;
+	struct rs_scope_spans *ss;
+
+	if (proc->batch_serial == b->serial && proc->batch_origin == proc->origin)
+		return proc->batch_group;
+	rs = rs_batch_add_resource(b);
+	if (!rs || copy_resource(&b->arena, &proc->resource, &rs->resource))
+		return NULL;
+	rs->schema_url = rs_arena_str(&b->arena, STR(SCHEMA_URL));
+	ss = rs_batch_add_scope(b, rs);
+	if (!ss)
+		return NULL;
+	ss->scope.name = rs_arena_str(&b->arena, STR("ringspan"));
+	ss->scope.version = rs_arena_str(&b->arena, STR(RS_VERSION));
+	ss->schema_url = rs->schema_url;
+	proc->batch_serial = b->serial;
+	proc->batch_origin = proc->origin;
+	proc->batch_group = ss;
+	return ss;
+}
+
+static void add_int(struct rs_attr *to, uint32_t *n, enum rs_known_key k, int64_t v)
+{
+	to[(*n)++] = (struct rs_attr){ rs_key(k), { .type = RS_VAL_INT, .i = v } };
+}
+
+static void add_str(struct rs_attr *to, uint32_t *n, enum rs_known_key k, struct str v, struct rs_arena *a)
+{
+	v = rs_arena_str(a, v);
+	if (v.ptr)
+		to[(*n)++] = (struct rs_attr){ rs_key(k), { .type = RS_VAL_STR, .len = (uint32_t)v.len, .str = v.ptr } };
+}
+
+/* The kernel's facts as span events. Names: README, "Events". */
+static void describe_fact(const struct rs_open_fact *f, struct rs_event *ev, struct rs_arena *a)
+{
+	struct rs_attr attrs[2], *own;
+	struct str name = STR("kernel.fact");
+	uint32_t n = 0;
+
+	switch (f->kind) {
+	case RS_FACT_RETRANSMIT:
+		name = STR("tcp.retransmit");
+		add_int(attrs, &n, RS_K_RINGSPAN_COUNT, f->count);
+		break;
+	case RS_FACT_RESET_IN:
+		name = STR("tcp.reset");
+		add_str(attrs, &n, RS_K_NETWORK_IO_DIRECTION, STR("receive"), a);
+		break;
+	case RS_FACT_RESET_OUT:
+		name = STR("tcp.reset");
+		add_str(attrs, &n, RS_K_NETWORK_IO_DIRECTION, STR("transmit"), a);
+		break;
+	case RS_FACT_PROC + RS_PROC_EXIT:
+		name = STR("process.exit");
+		add_int(attrs, &n, RS_K_PROCESS_EXIT_CODE, (f->value >> 8) & 0xff);
+		if (f->value & 0x7f)
+			add_int(attrs, &n, RS_K_RINGSPAN_SIGNAL, f->value & 0x7f);
+		break;
+	case RS_FACT_PROC + RS_PROC_SIGNAL:
+		name = STR("process.signal");
+		add_int(attrs, &n, RS_K_RINGSPAN_SIGNAL, f->value);
+		break;
+	case RS_FACT_PROC + RS_PROC_OOM:
+		name = STR("process.oom_kill");
+		break;
+	}
+	ev->name = rs_arena_str(a, name);
+	own = n ? rs_arena_alloc(a, n * sizeof(*own)) : NULL;
+	ev->attrs = own ? (struct rs_attrs){ .a = memcpy(own, attrs, n * sizeof(*own)), .n = n } :
+			  (struct rs_attrs){ .dropped = n };
+}
+
+static void add_events(const struct rs_trace *t, const struct rs_open *o, struct rs_span *s, struct rs_arena *a)
+{
+	struct rs_event *ev;
+
+	s->dropped_events = o->dropped_facts;
+	if (!o->nfacts)
+		return;
+	ev = rs_arena_alloc(a, o->nfacts * sizeof(*ev));
+	if (!ev) {
+		s->dropped_events += o->nfacts;
+		return;
+	}
+	for (uint32_t i = 0; i < o->nfacts; i++) {
+		ev[i].time_ns = o->facts[i].ts_ns + (uint64_t)t->wall_offset;
+		describe_fact(&o->facts[i], &ev[i], a);
+	}
+	s->events = ev;
+	s->nevents = o->nfacts;
+}
+
+static struct str source_name(uint8_t source)
+{
+	switch (source) {
+	case RS_PARENT_WIRE:
+		return STR("wire");
+	case RS_PARENT_THREAD:
+		return STR("thread");
+	default:
+		return STR("none");
+	}
+}
+
+/* Bytes one span may need at most besides its kept fields, which describe() may copy a few times over. */
+static size_t worst_case(const struct rs_open *o)
+{
+	return 24 * 1024 + 3 * (o->used + (o->more ? o->more_used : 0));
+}
+
+int rs_trace_assemble(struct rs_trace *t, const struct rs_open *o, struct rs_proc *proc, struct rs_batch *b)
+{
+	struct rs_scope_spans *ss;
+	struct rs_build build;
+	struct rs_span *s;
+
+	/* A span is in the batch whole or not at all. */
+	if (b->arena.limit - b->arena.held < worst_case(o) &&
+	    (size_t)(b->arena.end - b->arena.pos) < worst_case(o))
+		return -ENOMEM;
+	ss = group(b, proc);
+	s = ss ? rs_batch_add_span(b, ss) : NULL;
+	if (!s)
+		return -ENOMEM;
+	memcpy(s->trace_id, o->trace_id, sizeof(s->trace_id));
+	memcpy(s->span_id, o->span_id, sizeof(s->span_id));
+	memcpy(s->parent_id, o->parent_id, sizeof(s->parent_id));
+	s->kind = o->x.role == RS_ROLE_SERVER ? RS_KIND_SERVER : RS_KIND_CLIENT;
+	s->flags = o->trace_flags | FLAG_HAS_IS_REMOTE | (o->parent_remote ? FLAG_IS_REMOTE : 0);
+	s->start_ns = o->x.start_ns + (uint64_t)t->wall_offset;
+	s->end_ns = o->x.end_ns + (uint64_t)t->wall_offset;
+	if (o->trace_state.len)
+		s->trace_state = rs_arena_str(&b->arena, o->trace_state);
+
+	rs_build_init(&build, s, &b->arena);
+	o->x.ops->describe(&o->x, &build);
+	rs_build_int(&build, RS_K_THREAD_ID, o->x.tid);
+	rs_build_str(&build, RS_K_RINGSPAN_PARENT_SOURCE, source_name(o->parent_source));
+	if (o->x.cut)
+		rs_build_bool(&build, RS_K_RINGSPAN_INCOMPLETE, true);
+	rs_build_finish(&build);
+	add_events(t, o, s, &b->arena);
+	return 0;
+}
