@@ -250,29 +250,6 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 	pl->n.v[RS_C_SOURCE_PASSED]++;
 }
 
-bool rs_ev_valid(const struct rs_ev_hdr *ev, size_t avail)
-{
-	const struct rs_ev_data *d = (const void *)ev;
-
-	if (avail < sizeof(*ev) || ev->len > avail)
-		return false;
-	switch ((enum rs_ev_type)ev->type) {
-	case RS_EV_OPEN:
-		return ev->len >= sizeof(struct rs_ev_open);
-	case RS_EV_DATA:
-		return ev->len >= sizeof(*d) && d->cap <= d->len && d->cap <= ev->len - sizeof(*d) && d->dir <= 1 &&
-		       d->tail_len <= RS_TAIL_LEN && d->off <= UINT64_MAX - d->len;
-	case RS_EV_CLOSE:
-		return ev->len >= sizeof(struct rs_ev_close) &&
-		       ((const struct rs_ev_close *)(const void *)ev)->how <= RS_CLOSE_OUT;
-	case RS_EV_FACT:
-		return ev->len >= sizeof(struct rs_ev_fact);
-	case RS_EV_PROC:
-		return ev->len >= sizeof(struct rs_ev_proc);
-	}
-	return false;
-}
-
 /* An exited process: its exchanges end if its sockets did not close by themselves (Unix sockets tell
  * nobody), and it is forgotten when no connection is left. */
 #define PROC_GRACE_NS 200000000ull
@@ -377,7 +354,8 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	pl->o.max_threads = OR_DEFAULT(opts->max_threads, 65536);
 	pl->o.batch_bytes = OR_DEFAULT(opts->batch_bytes, 4 << 20);
 	pl->o.batch_spans = OR_DEFAULT(opts->batch_spans, 512);
-	pl->l7.n = &pl->n;
+	pl->l7.counters = &pl->n;
+	pl->l7.max_conns = pl->o.max_conns;
 	err = rs_l7_env_init(&pl->l7);
 	if (err)
 		return err;

@@ -44,7 +44,7 @@ struct rs_pipeline {
 int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts);
 void rs_pipeline_release(struct rs_pipeline *pl);
 
-/* One record; its length has been checked against its type (rs_ev_valid). */
+/* One record; its length has been checked against its type (rs_record_valid). */
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev);
 
 /* Ends what has been silent for too long. Call a few times a second. */
@@ -63,8 +63,5 @@ void rs_pipeline_finish(struct rs_pipeline *pl);
 
 /* Brings the gauges in pl->n up to date. */
 void rs_pipeline_gauges(struct rs_pipeline *pl);
-
-/* Does a record of `avail` bytes hold what its type and its own lengths promise? */
-bool rs_ev_valid(const struct rs_ev_hdr *ev, size_t avail);
 
 #endif

@@ -68,7 +68,7 @@ static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const stru
 	o->more = NULL;
 	o->conn = c;
 	o->id = m->id;
-	o->x.ops = c->l7.ops;
+	o->x.ops = rs_l7_proto(&c->l7);
 	o->x.conn = &c->info;
 	rs_list_init(&o->of_parent);
 	rs_list_init(&o->children);
@@ -100,7 +100,7 @@ static struct rs_open *first_without(struct rs_conn *c, const struct rs_msg *m, 
 	rs_list_for_each (pos, &c->open) {
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
 
-		if (c->l7.ops && c->l7.ops->pairing == RS_PAIR_BY_ID && o->id != m->id)
+		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID && o->id != m->id)
 			continue;
 		if (request ? !o->has_request : !o->x.has_response)
 			return o;
@@ -116,7 +116,7 @@ static struct rs_open *first_in_progress(struct rs_conn *c, const struct rs_msg 
 	rs_list_for_each (pos, &c->open) {
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
 
-		if (c->l7.ops && c->l7.ops->pairing == RS_PAIR_BY_ID && o->id != m->id)
+		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID && o->id != m->id)
 			continue;
 		if (request ? o->has_request && !o->x.request_done : o->x.has_response && !o->response_done)
 			return o;
