@@ -81,6 +81,22 @@ static void end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xen
 	}
 }
 
+/* The process that uses a connection now: its exit is the connection's business. */
+static void set_proc(struct rs_conn *c, struct rs_proc *p)
+{
+	if (c->proc == p)
+		return;
+	if (c->proc) {
+		rs_list_del(&c->of_proc);
+		c->proc->nconns--;
+	}
+	c->proc = p;
+	if (p) {
+		rs_list_add_tail(&p->conns, &c->of_proc);
+		p->nconns++;
+	}
+}
+
 static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
 {
 	struct feed f = { pl, c };
@@ -89,6 +105,7 @@ static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend en
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, on_message, &f);
 	end_exchanges(pl, c, end, ts_ns);
 	rs_l7_release(&c->l7, &pl->l7);
+	set_proc(c, NULL);
 	rs_conns_drop(&pl->conns, c);
 	if (pl->l7.policy)
 		pl->l7.policy(pl->l7.policy_arg, id, NULL);
@@ -118,7 +135,7 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	c->synced = is_new && !(ev->h.flags & RS_EVF_PRESENT);
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
 	if (ev->tgid)
-		rs_conn_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
+		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
 }
 
 static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
@@ -144,7 +161,7 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		c->next_off[dir] = ev->off + ev->len;
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
 	if (!c->proc || c->proc->tgid != ev->tgid)
-		rs_conn_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
+		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
 	pl->n.v[RS_C_CONN_PASSED]++;
 	rs_l7_data(&c->l7, &pl->l7, ev, on_message, &f);
 }
@@ -271,7 +288,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 			if (pl->now - c->last_ns < PROC_GRACE_NS)
 				break;
 			end_exchanges(pl, c, RS_XEND_PROC_GONE, c->last_ns);
-			rs_conn_set_proc(c, NULL);
+			set_proc(c, NULL);
 		}
 		if (p->nconns == 0)
 			rs_procs_gone(&pl->procs, p);
@@ -380,6 +397,7 @@ void rs_pipeline_release(struct rs_pipeline *pl)
 			rs_pair_put(&pl->pair, o);
 		}
 		rs_l7_release(&c->l7, &pl->l7);
+		set_proc(c, NULL);
 		rs_conns_drop(&pl->conns, c);
 	}
 	rs_batch_release(&pl->batch);

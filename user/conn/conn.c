@@ -3,8 +3,6 @@
 
 #include <arpa/inet.h>
 
-#include "meta/proc.h"
-
 void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n)
 {
 	*cs = (struct rs_conns){ .n = n };
@@ -64,26 +62,10 @@ void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns)
 
 void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 {
-	rs_conn_set_proc(c, NULL);
 	rs_map_del(&cs->by_id, c->info.id);
 	rs_list_del(&c->lru);
 	rs_pool_put(&cs->pool, c);
 	cs->n->v[RS_C_CONN_CLOSED]++;
-}
-
-void rs_conn_set_proc(struct rs_conn *c, struct rs_proc *p)
-{
-	if (c->proc == p)
-		return;
-	if (c->proc) {
-		rs_list_del(&c->of_proc);
-		c->proc->nconns--;
-	}
-	c->proc = p;
-	if (p) {
-		rs_list_add_tail(&p->conns, &c->of_proc);
-		p->nconns++;
-	}
 }
 
 static void ip_text(struct rs_endpoint *e, uint8_t family, const __u8 addr[16], uint16_t port)

@@ -57,8 +57,7 @@ struct rs_conn *rs_conns_oldest(const struct rs_conns *cs);
 void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
 /* Fills in what the open record says. */
 void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev);
-void rs_conn_set_proc(struct rs_conn *c, struct rs_proc *p);
-/* Forgets it; the caller has ended its exchanges and released its l7. */
+/* Forgets it; the caller has ended its exchanges, released its l7 and taken it from its process. */
 void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.h"
 
+#include <stdint.h>
+
 bool rs_record_valid(const struct rs_ev_hdr *ev, size_t avail)
 {
 	const struct rs_ev_data *d = (const void *)ev;
