@@ -63,8 +63,19 @@ endif
 # Sources: a new file is found, no list to edit.
 USER_SRC := $(wildcard user/*.c user/*/*.c)
 ENC_SRC  := $(wildcard encoders/*.c)
-LIB_SRC  := $(filter-out user/main.c,$(USER_SRC)) $(ENC_SRC)
-LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o)
+ENC_ONCE := encoders/registry.c encoders/sink.c encoders/wire_pb.c encoders/wire_json.c
+LIB_SRC  := $(filter-out user/main.c,$(USER_SRC)) $(ENC_ONCE)
+# Encoders and their text pass are compiled once per SIMD level; encoders/registry.c picks one at start.
+LEVELLED := $(filter-out $(ENC_ONCE),$(ENC_SRC))
+ifeq ($(ARCH),x86)
+LEVELS   := base ssse3 avx2
+else
+LEVELS   := base
+endif
+base_CF  :=
+ssse3_CF := -mssse3
+avx2_CF  := -mavx2 -mbmi -mbmi2 -mlzcnt -mtune=haswell
+LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(foreach l,$(LEVELS),$(LEVELLED:%.c=$(B)/%.$(l).o))
 BPF_SRC  := $(wildcard bpf/probes/*.bpf.c)
 BPF_OBJ  := $(BPF_SRC:bpf/probes/%.bpf.c=$(BPF)/%.bpf.o)
 SKEL     := $(BPF)/ringspan.skel.h
@@ -100,6 +111,14 @@ $(B)/%.o: %.c | $(SKEL)
 	$(call msg,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(WARN_EXTRA) $(OPT) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+define level_rule
+$(B)/encoders/%.$(1).o: encoders/%.c
+	$$(call msg,CC,$$< ($(1)))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(BASE) $$(WARN_EXTRA) $$(OPT) $$($(1)_CF) $$(CFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach l,$(LEVELS),$(eval $(call level_rule,$(l))))
 
 # BPF: one object per probe file, linked into one skeleton.
 BPF_CFLAGS := -target bpf -mcpu=v3 -g -O2 -std=gnu17 -Wall -Wextra -D__BPF__ -D__TARGET_ARCH_$(ARCH) \

@@ -4,7 +4,7 @@
 #define BATCH_CHUNK (256 * 1024)
 
 const struct rs_key rs_known_keys[RS_K_COUNT] = {
-#define RS_KEY(k, n) [RS_K_##k] = { .name = { n, sizeof(n) - 1 }, .id = RS_K_##k },
+#define RS_KEY(k, n) [RS_K_##k] = { .name = RS_SPAN_STR(n), .id = RS_K_##k },
 #include "keys.def"
 #undef RS_KEY
 };

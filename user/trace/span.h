@@ -101,6 +101,7 @@ struct rs_span {
 	uint8_t status;       /* enum rs_status_code */
 	bool no_trace_id;     /* `encode` only: the input's id was absent or of a wrong length */
 	bool no_span_id;
+	bool has_status;      /* `encode` only: the input had a status, be it empty */
 	uint32_t flags; /* OTLP Span.flags: bits 0-7 W3C trace flags, 8 has-is-remote, 9 is-remote */
 	uint64_t start_ns, end_ns;
 	struct str name;
@@ -123,6 +124,7 @@ struct rs_scope_spans {
 	struct rs_scope_spans *next;
 	struct rs_scope scope;
 	struct str schema_url;
+	bool no_scope; /* `encode` only: the input had none */
 	struct rs_span *first, *last;
 	uint32_t nspans;
 };
@@ -135,6 +137,7 @@ struct rs_resource_spans {
 	struct rs_resource_spans *next;
 	struct rs_resource resource;
 	struct str schema_url;
+	bool no_resource; /* `encode` only: the input had none */
 	struct rs_scope_spans *first, *last;
 };
 
@@ -154,6 +157,10 @@ void rs_batch_release(struct rs_batch *b);
 struct rs_resource_spans *rs_batch_add_resource(struct rs_batch *b);
 struct rs_scope_spans *rs_batch_add_scope(struct rs_batch *b, struct rs_resource_spans *rs);
 struct rs_span *rs_batch_add_span(struct rs_batch *b, struct rs_scope_spans *ss);
+
+/* A literal as a span's string: with the padding that encoders read. */
+#define RS_PAD16       "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+#define RS_SPAN_STR(lit) ((struct str){ lit RS_PAD16 RS_PAD16 RS_PAD16 RS_PAD16, sizeof(lit) - 1 })
 
 /* Keys of the static table: rs_key(RS_K_HTTP_REQUEST_METHOD). */
 enum rs_known_key {

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * otlp_json — opentelemetry-proto 1.x TracesData in OTLP's JSON mapping: hex ids, 64-bit integers as
+ * strings, enums as integers, fields with default values left out, members of AnyValue always written.
+ */
+#include "encoder.h"
+#include "wire_json.h"
+
+struct state {
+	struct rs_sink sink;
+};
+
+/* The end of a list: the comma after its last element is taken back. */
+static char *close_list(char *p)
+{
+	if (p[-1] == ',')
+		p--;
+	*p++ = ']';
+	return p;
+}
+
+static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n,
+		       uint32_t *dropped, unsigned depth);
+
+static char *put_value(struct rs_sink *s, char *p, const struct rs_val *v, unsigned depth)
+{
+	switch ((enum rs_val_type)v->type) {
+	case RS_VAL_EMPTY:
+		break;
+	case RS_VAL_STR:
+		p = RS_LIT(p, "{\"stringValue\":");
+		p = rs_json_text(s, p, str_of(v->str, v->len));
+		return RS_LIT(p, "}");
+	case RS_VAL_BOOL:
+		if (v->b)
+			return RS_LIT(p, "{\"boolValue\":true}");
+		return RS_LIT(p, "{\"boolValue\":false}");
+	case RS_VAL_INT:
+		p = RS_LIT(p, "{\"intValue\":\"");
+		p = rs_json_i64(p, v->i);
+		return RS_LIT(p, "\"}");
+	case RS_VAL_DOUBLE:
+		p = RS_LIT(p, "{\"doubleValue\":");
+		p = rs_json_double(p, v->d);
+		return RS_LIT(p, "}");
+	case RS_VAL_BYTES:
+		p = RS_LIT(p, "{\"bytesValue\":\"");
+		p = rs_json_base64(s, p, v->str, v->len);
+		return RS_LIT(p, "\"}");
+	case RS_VAL_ARRAY:
+		if (depth == RS_ENC_DEPTH)
+			break;
+		if (!v->len)
+			return RS_LIT(p, "{\"arrayValue\":{}}");
+		p = RS_LIT(p, "{\"arrayValue\":{\"values\":[");
+		for (uint32_t i = 0; i < v->len; i++) {
+			p = rs_sink_need(s, p, 0);
+			if (i)
+				*p++ = ',';
+			p = put_value(s, p, &v->arr[i], depth + 1);
+		}
+		p = rs_sink_need(s, p, 0);
+		return RS_LIT(p, "]}}");
+	case RS_VAL_MAP:
+		if (depth == RS_ENC_DEPTH)
+			break;
+		if (!v->len)
+			return RS_LIT(p, "{\"kvlistValue\":{}}");
+		p = RS_LIT(p, "{\"kvlistValue\":{\"values\":");
+		p = put_attrs(s, p, v->map, v->len, NULL, depth + 1);
+		return RS_LIT(p, "}}");
+	}
+	return RS_LIT(p, "{}");
+}
+
+/*
+ * A list of key-values. dropped: attributes with an empty key are invalid, left out and counted there;
+ * NULL: a map inside a value, whose keys may be anything.
+ */
+static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n,
+		       uint32_t *dropped, unsigned depth)
+{
+	*p++ = '[';
+	for (uint32_t i = 0; i < n; i++) {
+		if (dropped && !a[i].key->name.len) {
+			++*dropped;
+			continue;
+		}
+		p = RS_LIT(p, "{\"key\":");
+		p = rs_json_text(s, p, a[i].key->name);
+		p = RS_LIT(p, ",\"value\":");
+		p = put_value(s, p, &a[i].val, depth);
+		p = rs_sink_need(s, p, 0);
+		p = RS_LIT(p, "},");
+	}
+	return close_list(p);
+}
+
+/* ,"attributes":[…],"droppedAttributesCount":n — what there is of it. */
+static char *put_attr_fields(struct rs_sink *s, char *p, const struct rs_attrs *as)
+{
+	uint32_t dropped = as->dropped;
+
+	if (as->n) {
+		p = RS_LIT(p, ",\"attributes\":");
+		p = put_attrs(s, p, as->a, as->n, &dropped, 0);
+	}
+	if (dropped) {
+		p = RS_LIT(p, ",\"droppedAttributesCount\":");
+		p = rs_json_u64(p, dropped);
+	}
+	return p;
+}
+
+/* Members are written with a leading comma; the first one's becomes the brace. */
+static char *open_object(char *p, size_t *ret_at, const struct rs_sink *s)
+{
+	*ret_at = rs_sink_pos(s, p);
+	return p;
+}
+
+static char *close_object(char *p, size_t at, const struct rs_sink *s)
+{
+	if (s->err)
+		return p;
+	if (rs_sink_pos(s, p) == at)
+		*p++ = '{';
+	else
+		s->base[at] = '{';
+	*p++ = '}';
+	return p;
+}
+
+static char *put_text_field(struct rs_sink *s, char *p, const char *lit, size_t n, struct str v)
+{
+	if (!v.len)
+		return p;
+	memcpy(p, lit, n);
+	return rs_json_text(s, p + n, v);
+}
+#define TEXT_FIELD(s, p, name, v)                                                                  \
+	put_text_field(s, p, ",\"" name "\":", sizeof(",\"" name "\":") - 1, v)
+
+static char *put_count_field(char *p, const char *lit, size_t n, uint32_t v)
+{
+	if (!v)
+		return p;
+	memcpy(p, lit, n);
+	return rs_json_u64(p + n, v);
+}
+#define COUNT_FIELD(p, name, v) put_count_field(p, ",\"" name "\":", sizeof(",\"" name "\":") - 1, v)
+
+static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
+{
+	size_t at;
+
+	p = open_object(p, &at, s);
+	if (e->time_ns) {
+		p = RS_LIT(p, ",\"timeUnixNano\":\"");
+		p = rs_json_u64(p, e->time_ns);
+		*p++ = '"';
+	}
+	p = TEXT_FIELD(s, p, "name", e->name);
+	p = put_attr_fields(s, p, &e->attrs);
+	return close_object(p, at, s);
+}
+
+static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
+{
+	p = RS_LIT(p, "{\"traceId\":\"");
+	p = rs_json_hex(p, l->trace_id, 16);
+	p = RS_LIT(p, "\",\"spanId\":\"");
+	p = rs_json_hex(p, l->span_id, 8);
+	*p++ = '"';
+	p = TEXT_FIELD(s, p, "traceState", l->trace_state);
+	p = put_attr_fields(s, p, &l->attrs);
+	p = COUNT_FIELD(p, "flags", l->flags);
+	*p++ = '}';
+	return p;
+}
+
+static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span)
+{
+	uint32_t dropped_links = span->dropped_links;
+
+	p = rs_sink_need(s, p, 256);
+	p = RS_LIT(p, "{\"traceId\":\"");
+	p = rs_json_hex(p, span->trace_id, 16);
+	p = RS_LIT(p, "\",\"spanId\":\"");
+	p = rs_json_hex(p, span->span_id, 8);
+	*p++ = '"';
+	p = TEXT_FIELD(s, p, "traceState", span->trace_state);
+	if (!rs_id_is_zero(span->parent_id, 8)) {
+		p = RS_LIT(p, ",\"parentSpanId\":\"");
+		p = rs_json_hex(p, span->parent_id, 8);
+		*p++ = '"';
+	}
+	p = TEXT_FIELD(s, p, "name", span->name);
+	p = COUNT_FIELD(p, "kind", span->kind);
+	if (span->start_ns) {
+		p = RS_LIT(p, ",\"startTimeUnixNano\":\"");
+		p = rs_json_u64(p, span->start_ns);
+		*p++ = '"';
+	}
+	if (span->end_ns) {
+		p = RS_LIT(p, ",\"endTimeUnixNano\":\"");
+		p = rs_json_u64(p, span->end_ns);
+		*p++ = '"';
+	}
+	p = put_attr_fields(s, p, &span->attrs);
+	if (span->nevents) {
+		p = RS_LIT(p, ",\"events\":[");
+		for (uint32_t i = 0; i < span->nevents; i++) {
+			p = rs_sink_need(s, p, 0);
+			p = put_event(s, p, &span->events[i]);
+			*p++ = ',';
+		}
+		p = close_list(p);
+	}
+	p = COUNT_FIELD(p, "droppedEventsCount", span->dropped_events);
+	if (span->nlinks) {
+		p = RS_LIT(p, ",\"links\":[");
+		for (uint32_t i = 0; i < span->nlinks; i++) {
+			p = rs_sink_need(s, p, 256);
+			if (!rs_link_ok(&span->links[i])) {
+				dropped_links++;
+				continue;
+			}
+			p = put_link(s, p, &span->links[i]);
+			*p++ = ',';
+		}
+		p = close_list(p);
+	}
+	p = COUNT_FIELD(p, "droppedLinksCount", dropped_links);
+	p = rs_sink_need(s, p, 0);
+	if (span->status || span->status_msg.len || span->has_status) {
+		size_t at;
+
+		p = RS_LIT(p, ",\"status\":");
+		p = open_object(p, &at, s);
+		p = TEXT_FIELD(s, p, "message", span->status_msg);
+		p = COUNT_FIELD(p, "code", span->status);
+		p = close_object(p, at, s);
+	}
+	p = COUNT_FIELD(p, "flags", span->flags);
+	p = RS_LIT(p, "},");
+	return p;
+}
+
+/* {"resource":{…},"scopeSpans":[ */
+static char *open_resource(struct rs_sink *s, char *p, const struct rs_resource_spans *rs)
+{
+	size_t at;
+
+	p = rs_sink_need(s, p, 0);
+	*p++ = '{';
+	if (!rs->no_resource) {
+		p = RS_LIT(p, "\"resource\":");
+		p = open_object(p, &at, s);
+		p = put_attr_fields(s, p, &rs->resource.attrs);
+		p = close_object(p, at, s);
+		*p++ = ',';
+	}
+	return RS_LIT(p, "\"scopeSpans\":[");
+}
+
+/* {"scope":{…},"spans":[ */
+static char *open_scope(struct rs_sink *s, char *p, const struct rs_scope_spans *ss)
+{
+	size_t at;
+
+	p = rs_sink_need(s, p, 0);
+	*p++ = '{';
+	if (!ss->no_scope) {
+		p = RS_LIT(p, "\"scope\":");
+		p = open_object(p, &at, s);
+		p = TEXT_FIELD(s, p, "name", ss->scope.name);
+		p = TEXT_FIELD(s, p, "version", ss->scope.version);
+		p = put_attr_fields(s, p, &ss->scope.attrs);
+		p = close_object(p, at, s);
+		*p++ = ',';
+	}
+	return RS_LIT(p, "\"spans\":[");
+}
+
+/* ],"schemaUrl":"…"} — the end of a scope or resource. */
+static char *close_group(struct rs_sink *s, char *p, struct str schema_url)
+{
+	p = rs_sink_need(s, p, 0);
+	p = close_list(p);
+	p = TEXT_FIELD(s, p, "schemaUrl", schema_url);
+	return RS_LIT(p, "},");
+}
+
+/* The spans of a scope until the message is full. n: spans in the message. */
+static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p,
+		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss, uint32_t *n,
+		       bool *full)
+{
+	struct rs_sink *s = &((struct state *)e->state)->sink;
+
+	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
+		size_t mark = rs_sink_pos(s, p);
+		enum rs_skip skip = rs_span_check(span);
+
+		if (skip != RS_SKIP_NONE) {
+			run->skipped[skip]++;
+			continue;
+		}
+		p = put_span(s, p, span);
+		switch (rs_span_took(e, run, s, &p, mark, *n)) {
+		case RS_TOOK:
+			++*n;
+			break;
+		case RS_TOOK_NOT:
+			break;
+		case RS_TOOK_END:
+			run->at = (struct rs_cursor){ rs, ss, span };
+			*full = true;
+			return p;
+		}
+	}
+	return p;
+}
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct rs_sink *s = &((struct state *)e->state)->sink;
+	char *p = rs_sink_open(s, e->pool, e->opts.max_payload);
+	bool full = false;
+	uint32_t n = 0;
+
+	if (!p)
+		return s->err;
+	p = RS_LIT(p, "{\"resourceSpans\":[");
+	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full; rs = rs->next) {
+		p = open_resource(s, p, rs);
+		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
+		     ss = ss->next) {
+			p = open_scope(s, p, ss);
+			if (s->err)
+				goto fail;
+			p = put_spans(e, run, p, rs, ss, &n, &full);
+			p = close_group(s, p, ss->schema_url);
+		}
+		p = close_group(s, p, rs->schema_url);
+	}
+	p = close_list(p);
+	*p++ = '}';
+	if (s->err || (full && !n))
+		goto fail;
+	run->done = !full;
+	if (n || !run->batch->nspans)
+		rs_sink_close(s, p, &run->out);
+	else
+		rs_sink_abort(s);
+	return 0;
+fail:
+	rs_sink_abort(s);
+	return s->err ? s->err : -ENOBUFS;
+}
+
+RS_ENCODER_OPS(otlp_json) = {
+	.name = "otlp-json",
+	.content_type = "application/json",
+	.suffix = "json",
+	.state_size = sizeof(struct state),
+	.encode = encode,
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text — the one place where text becomes valid: UTF-8 checked and repaired, and for JSON escaped, in
+ * one pass over the bytes.
+ *
+ * Policy: every maximal ill-formed subpart becomes one U+FFFD (Unicode 15, 3.9, "best practice"); a
+ * sequence cut off by the end of the text is left out (captures and limits cut anywhere). JSON: `"`, `\`
+ * and U+0000-U+001F are escaped, with \b \t \n \f \r in short; all else stands literally.
+ *
+ * Sources have RS_ARENA_PAD readable bytes behind them (trace/span.h). Written are at most
+ * RS_TEXT_RAW_MAX or RS_TEXT_JSON_MAX bytes per source byte, and 64 bytes of anything behind them.
+ */
+#ifndef RS_ENC_TEXT_H
+#define RS_ENC_TEXT_H
+
+#include "encoder.h"
+
+#define RS_TEXT_RAW_MAX	 3 /* one bad byte: EF BF BD */
+#define RS_TEXT_JSON_MAX 6 /* one control: \u00xx */
+/* Longer texts are written in pieces of this size, so that they do not reserve six times their length. */
+#define RS_TEXT_PIECE 8192
+
+/* The parts of a long text, and of one with something to escape or repair. */
+char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final);
+char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final);
+char *RS_SYM(rs_text_raw_long)(struct rs_sink *sink, char *p, const char *s, size_t len);
+char *RS_SYM(rs_text_json_long)(struct rs_sink *sink, char *p, const char *s, size_t len);
+
+/* s as UTF-8. Asks for its room. */
+static inline char *rs_text_raw(struct rs_sink *sink, char *p, struct str s)
+{
+	if (__builtin_expect(s.len > RS_TEXT_PIECE, 0))
+		return RS_SYM(rs_text_raw_long)(sink, p, s.ptr, s.len);
+	p = rs_sink_need(sink, p, s.len * RS_TEXT_RAW_MAX);
+	return RS_SYM(rs_text_raw_any)(p, s.ptr, s.len, true);
+}
+
+/* s as the inside of a JSON string, without quotes. Asks for its room. */
+static inline char *rs_text_json(struct rs_sink *sink, char *p, struct str s)
+{
+	if (__builtin_expect(s.len > RS_TEXT_PIECE, 0))
+		return RS_SYM(rs_text_json_long)(sink, p, s.ptr, s.len);
+	p = rs_sink_need(sink, p, s.len * RS_TEXT_JSON_MAX);
+	return RS_SYM(rs_text_json_any)(p, s.ptr, s.len, true);
+}
+
+/* What stands at s. */
+enum rs_utf8 {
+	RS_UTF8_OK,
+	RS_UTF8_BAD, /* a maximal ill-formed subpart */
+	RS_UTF8_CUT, /* the beginning of a character that the end cuts off */
+};
+
+/*
+ * Classifies the sequence at s (left > 0 bytes); *ret_n: its length, 1 to 4. Second byte ranges:
+ * Unicode 15, table 3-7.
+ */
+static inline enum rs_utf8 rs_utf8_next(const unsigned char *s, size_t left, size_t *ret_n)
+{
+	unsigned char c = s[0], lo = 0x80, hi = 0xbf;
+	size_t n;
+
+	*ret_n = 1;
+	if (c < 0x80)
+		return RS_UTF8_OK;
+	if (c < 0xc2 || c > 0xf4)
+		return RS_UTF8_BAD;
+	if (c < 0xe0) {
+		n = 2;
+	} else if (c < 0xf0) {
+		n = 3;
+		if (c == 0xe0)
+			lo = 0xa0;
+		else if (c == 0xed)
+			hi = 0x9f;
+	} else {
+		n = 4;
+		if (c == 0xf0)
+			lo = 0x90;
+		else if (c == 0xf4)
+			hi = 0x8f;
+	}
+	for (size_t i = 1; i < n; i++) {
+		*ret_n = i;
+		if (i == left)
+			return RS_UTF8_CUT;
+		if (s[i] < lo || s[i] > hi)
+			return RS_UTF8_BAD;
+		lo = 0x80;
+		hi = 0xbf;
+	}
+	*ret_n = n;
+	return RS_UTF8_OK;
+}
+
+/* s cut to at most max bytes, on a character boundary. */
+static inline struct str rs_utf8_limit(struct str s, size_t max)
+{
+	if (s.len <= max)
+		return s;
+	/* At most three continuation bytes can belong to a character that the cut would split. */
+	for (size_t i = 0; i < 4 && i <= max; i++) {
+		if (((unsigned char)s.ptr[max - i] & 0xc0) != 0x80)
+			return (struct str){ s.ptr, max - i };
+	}
+	return (struct str){ s.ptr, max };
+}
+
+#endif
