@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define ANSWER_MAX (32u << 20) /* bytes a client accepts */
+#define WAIT_S	   5	       /* a client waits for one piece */
+#define TICK_NS	   1000000000u
+
+static int set_path(struct sockaddr_un *sun, const char *path, char *err, size_t size)
+{
+	size_t n = strlen(path);
+
+	if (n >= sizeof(sun->sun_path)) {
+		snprintf(err, size,
+			 "%s: the path is longer than %zu characters; choose a shorter --socket",
+			 path, sizeof(sun->sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	*sun = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(sun->sun_path, path, n + 1);
+	return 0;
+}
+
+/* -- server: clients -- */
+
+static void drop(struct rs_control_client *cl)
+{
+	int fd = cl->w.fd;
+
+	rs_loop_del(cl->c->loop, &cl->w);
+	close(fd);
+	free(cl->answer);
+	cl->answer = NULL;
+	if (--cl->c->nclients == 0)
+		rs_loop_timer_stop(cl->c->loop, &cl->c->timer);
+}
+
+static void send_some(struct rs_control_client *cl)
+{
+	while (cl->sent < cl->len) {
+		ssize_t n = send(cl->w.fd, cl->answer + cl->sent, cl->len - cl->sent,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			if (rs_loop_mod(cl->c->loop, &cl->w, EPOLLOUT))
+				drop(cl);
+			return;
+		}
+		if (n <= 0)
+			break;
+		cl->sent += (size_t)n;
+		cl->active_ns = rs_clock_mono();
+	}
+	drop(cl);
+}
+
+static void answer(struct rs_control_client *cl, struct str request)
+{
+	static const char unknown[] =
+		"{\"error\":\"unknown request; the one request is: status\"}\n";
+
+	if (str_eq(request, STR("status"))) {
+		struct rs_status s;
+
+		rs_status_init(&s);
+		cl->c->fill(cl->c->arg, &s);
+		cl->answer = rs_status_json(&s, &cl->len);
+		rs_status_release(&s);
+	} else {
+		cl->answer = strdup(unknown);
+		cl->len = sizeof(unknown) - 1;
+	}
+	if (cl->answer)
+		send_some(cl);
+	else
+		drop(cl);
+}
+
+static void receive(struct rs_control_client *cl)
+{
+	ssize_t n =
+		recv(cl->w.fd, cl->request + cl->got, sizeof(cl->request) - cl->got, MSG_DONTWAIT);
+	struct str all, line;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		drop(cl);
+		return;
+	}
+	cl->got += (size_t)n;
+	cl->active_ns = rs_clock_mono();
+	all = str_of(cl->request, cl->got);
+	str_cut(all, '\n', &line);
+	if (line.len && line.ptr[line.len - 1] == '\r')
+		line.len--;
+	/* A line, the end of the stream, or more than any request has: answer. */
+	if (str_find(all, '\n') < all.len || cl->got == sizeof(cl->request))
+		answer(cl, line);
+	else if (n == 0 && cl->got)
+		answer(cl, line);
+	else if (n == 0)
+		drop(cl);
+}
+
+static void on_client(void *arg, uint32_t events)
+{
+	struct rs_control_client *cl = arg;
+
+	(void)events;
+	if (cl->answer)
+		send_some(cl);
+	else
+		receive(cl);
+}
+
+static void on_tick(void *arg)
+{
+	struct rs_control *c = arg;
+	uint64_t now = rs_clock_mono();
+
+	for (int i = 0; i < RS_CONTROL_CLIENTS; i++) {
+		struct rs_control_client *cl = &c->client[i];
+
+		if (cl->w.fd >= 0 && now - cl->active_ns > RS_CONTROL_TIMEOUT_NS)
+			drop(cl);
+	}
+}
+
+static struct rs_control_client *free_slot(struct rs_control *c)
+{
+	for (int i = 0; i < RS_CONTROL_CLIENTS; i++) {
+		if (c->client[i].w.fd < 0)
+			return &c->client[i];
+	}
+	return NULL;
+}
+
+static void on_connect(void *arg, uint32_t events)
+{
+	static const char busy[] = "{\"error\":\"too many clients; try again\"}\n";
+	struct rs_control *c = arg;
+	int fd = accept4(c->w.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct rs_control_client *cl = free_slot(c);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	if (!cl) {
+		/* A new socket's buffer has room for this. */
+		if (send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			errno = 0;
+		close(fd);
+		return;
+	}
+	if (c->nclients == 0 &&
+	    rs_loop_timer_start(c->loop, &c->timer, TICK_NS, TICK_NS, on_tick, c)) {
+		close(fd);
+		return;
+	}
+	c->nclients++;
+	cl->c = c;
+	cl->got = cl->sent = cl->len = 0;
+	cl->answer = NULL;
+	cl->active_ns = rs_clock_mono();
+	if (rs_loop_add(c->loop, &cl->w, fd, EPOLLIN, on_client, cl)) {
+		close(fd);
+		if (--c->nclients == 0)
+			rs_loop_timer_stop(c->loop, &c->timer);
+	}
+}
+
+/* -- server: the socket -- */
+
+/* 0: the way is free (a dead agent's socket was removed), or -errno and err. */
+static int take_over(const struct sockaddr_un *sun, char *err, size_t size)
+{
+	struct stat st;
+	int fd, e;
+
+	if (lstat(sun->sun_path, &st)) {
+		if (errno == ENOENT)
+			return 0;
+		e = -errno;
+		snprintf(err, size, "%s: %s", sun->sun_path, strerror(-e));
+		return e;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		snprintf(err, size, "%s exists and is not a socket; choose another --socket",
+			 sun->sun_path);
+		return -ENOTSOCK;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	e = connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) ? errno : 0;
+	close(fd);
+	if (e == ECONNREFUSED || e == ENOENT) {
+		if (e == ECONNREFUSED && unlink(sun->sun_path) && errno != ENOENT) {
+			e = errno;
+			snprintf(err, size, "%s: cannot remove a dead agent's socket: %s",
+				 sun->sun_path, strerror(e));
+			return -e;
+		}
+		return 0;
+	}
+	if (e == EACCES || e == EPERM) {
+		snprintf(err, size, "%s belongs to another user's agent; choose another --socket",
+			 sun->sun_path);
+		return -EACCES;
+	}
+	/* Connected, or its queue is full (EAGAIN): somebody lives there. */
+	snprintf(err, size,
+		 "another agent is running on %s; stop it, or give this one another --socket",
+		 sun->sun_path);
+	return -EADDRINUSE;
+}
+
+/* The directory of path, locked: two agents that start at once must not take over from each other. */
+static int lock_directory(const char *path)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)] = ".";
+	const char *slash = strrchr(path, '/');
+	int fd;
+
+	if (slash)
+		snprintf(dir, sizeof(dir), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int bind_listen(int fd, const struct sockaddr_un *sun)
+{
+	mode_t old = umask(0177);
+	int err = bind(fd, (const struct sockaddr *)sun, sizeof(*sun)) ? -errno : 0;
+
+	umask(old);
+	if (!err && listen(fd, RS_CONTROL_CLIENTS)) {
+		err = -errno;
+		unlink(sun->sun_path);
+	}
+	return err;
+}
+
+static int make_socket(const struct sockaddr_un *sun, char *err, size_t size)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int e = fd < 0 ? -errno : bind_listen(fd, sun);
+
+	if (!e)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	snprintf(err, size, "cannot listen on %s: %s; choose another --socket", sun->sun_path,
+		 strerror(-e));
+	return e;
+}
+
+int rs_control_open(struct rs_control *c, struct rs_loop *loop, const char *path,
+		    rs_control_fill_fn fill, void *arg, char *err, size_t size)
+{
+	struct sockaddr_un sun;
+	struct stat st;
+	int lock, fd, e;
+
+	memset(c, 0, sizeof(*c));
+	c->w.fd = c->timer.w.fd = -1;
+	for (int i = 0; i < RS_CONTROL_CLIENTS; i++)
+		c->client[i].w.fd = -1;
+	e = set_path(&sun, path, err, size);
+	if (e)
+		return e;
+	c->loop = loop;
+	c->fill = fill;
+	c->arg = arg;
+	lock = lock_directory(path); /* without it, bind() says what is wrong */
+	e = take_over(&sun, err, size);
+	fd = e ? e : make_socket(&sun, err, size);
+	if (lock >= 0)
+		close(lock);
+	if (fd < 0)
+		return fd;
+	memcpy(c->path, sun.sun_path, sizeof(c->path));
+	if (!lstat(c->path, &st)) {
+		c->dev = st.st_dev;
+		c->ino = st.st_ino;
+	}
+	e = rs_loop_add(loop, &c->w, fd, EPOLLIN, on_connect, c);
+	if (e) {
+		snprintf(err, size, "cannot watch %s: %s", path, strerror(-e));
+		unlink(c->path);
+		close(fd);
+	}
+	return e;
+}
+
+void rs_control_close(struct rs_control *c)
+{
+	struct stat st;
+	int fd = c->w.fd;
+
+	if (!c->loop || fd < 0)
+		return;
+	for (int i = 0; i < RS_CONTROL_CLIENTS; i++) {
+		if (c->client[i].w.fd >= 0)
+			drop(&c->client[i]);
+	}
+	rs_loop_del(c->loop, &c->w);
+	/* Somebody may have removed ours and put another agent's in its place. */
+	if (!lstat(c->path, &st) && st.st_dev == c->dev && st.st_ino == c->ino)
+		unlink(c->path);
+	close(fd);
+}
+
+/* -- client -- */
+
+static int explain(const char *path, int e, char *err, size_t size)
+{
+	if (e == ENOENT || e == ECONNREFUSED)
+		snprintf(
+			err, size,
+			"no agent is running on %s; start one with `ringspan run`, or give its --socket",
+			path);
+	else if (e == EACCES || e == EPERM)
+		snprintf(err, size, "%s: not allowed; run as root", path);
+	else if (e == EAGAIN || e == ETIMEDOUT)
+		snprintf(err, size, "the agent on %s does not answer", path);
+	else
+		snprintf(err, size, "%s: %s", path, strerror(e));
+	return -e;
+}
+
+static int read_all(int fd, char **ret, size_t *ret_len)
+{
+	size_t len = 0, cap = 64 * 1024;
+	char *text = malloc(cap + 1);
+
+	while (text) {
+		ssize_t n = recv(fd, text + len, cap - len, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int e = -errno;
+
+			free(text);
+			return e;
+		}
+		if (n == 0) {
+			text[len] = 0;
+			*ret = text;
+			*ret_len = len;
+			return 0;
+		}
+		len += (size_t)n;
+		if (len == cap) {
+			char *more = cap < ANSWER_MAX ? realloc(text, 2 * cap + 1) : NULL;
+
+			if (!more)
+				free(text);
+			text = more;
+			cap *= 2;
+		}
+	}
+	return -ENOMEM;
+}
+
+int rs_control_ask(const char *path, const char *request, char **ret, size_t *ret_len, char *err,
+		   size_t size)
+{
+	const struct timeval wait = { .tv_sec = WAIT_S };
+	struct sockaddr_un sun;
+	int fd, e = set_path(&sun, path, err, size);
+
+	if (e)
+		return e;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return explain(path, errno, err, size);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	if (connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) ||
+	    send(fd, request, strlen(request), MSG_NOSIGNAL) < 0 ||
+	    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
+		e = -errno;
+	if (!e)
+		e = read_all(fd, ret, ret_len);
+	if (e)
+		explain(path, -e, err, size);
+	close(fd);
+	return e;
+}
