@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the live tests share: the agent, real servers, load, and spans as plain tuples.
+
+Everything runs on the loopback addresses, on ports the kernel chose, in a directory of its own below
+build/live, and is ended by process id by the one who started it.
+"""
+import collections
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SERVERS = os.path.join(TOP, "tests", "live", "servers")
+RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
+SLOW = float(os.environ.get("RS_TEST_PATIENCE", "1"))  # all waits are multiplied by this
+
+SERVER, CLIENT = "server", "client"
+
+
+class Failure(Exception):
+    """Something the harness needs did not come to be."""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_until(what, probe, seconds=10):
+    """The first true result of probe(), tried every 10 ms."""
+    end = time.monotonic() + seconds * SLOW
+    while True:
+        result = probe()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise Failure(f"waited {seconds * SLOW:.0f} s in vain for {what}")
+        time.sleep(0.01)
+
+
+def stop(process, sig=signal.SIGTERM, seconds=10):
+    """End a process this harness started; its exit status."""
+    if process.poll() is None:
+        process.send_signal(sig)
+        try:
+            process.wait(seconds * SLOW)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise Failure(f"{process.args[0]} did not end within {seconds * SLOW:.0f} s of signal {sig}")
+    return process.returncode
+
+
+class Place:
+    """A temporary directory and the processes that run in it; removed when all went well."""
+
+    def __init__(self, name):
+        base = os.path.join(TOP, "build", "live")
+        os.makedirs(base, exist_ok=True)
+        # Short: Unix socket paths end at 107 bytes.
+        self.dir = tempfile.mkdtemp(prefix="rs-", dir="/tmp")
+        self.keep = os.path.join(base, name)
+        self.processes = []
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def spawn(self, argv, env=None, **more):
+        process = subprocess.Popen(argv, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, **more)
+        self.processes.append(process)
+        return process
+
+    def spawn_server(self, argv, env=None):
+        """A server that prints a line when it listens."""
+        process = self.spawn(argv, env, stdout=subprocess.PIPE, stderr=open(self.path("server.err"), "a"))
+        if not select.select([process.stdout], [], [], 20 * SLOW)[0] or not process.stdout.readline():
+            raise Failure(f"{argv[0]} did not start: {open(self.path('server.err')).read()[-500:]}")
+        return process
+
+    def close(self, keep):
+        for process in reversed(self.processes):
+            try:
+                stop(process)
+            except Failure:
+                pass
+            for stream in (process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+        shutil.rmtree(self.keep, ignore_errors=True)
+        if keep:
+            shutil.copytree(self.dir, self.keep, ignore=lambda d, n: [x for x in n if big_or_socket(os.path.join(d, x))])
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def big_or_socket(path):
+    return not (os.path.isdir(path) or os.path.isfile(path)) or os.path.getsize(path) > 64 << 20
+
+
+class Agent:
+    """A running `ringspan trace` (or `run`) that writes its spans to a file."""
+
+    def __init__(self, place, *args, command="trace", name="agent", tail=()):
+        self.out = place.path(name + ".json")
+        self.err = place.path(name + ".err")
+        self.socket = place.path(name + ".sock")
+        argv = [RINGSPAN, command]
+        if command == "trace":
+            argv += ["--format", "json", "-o", self.out, "--socket", self.socket]
+        else:
+            argv += ["--exporter", "file", "--endpoint", self.out, "--socket", self.socket]
+        self.started = time.monotonic()
+        self.process = place.spawn(argv + list(args) + list(tail), stderr=open(self.err, "w"),
+                                   stdout=open(place.path(name + ".stdout"), "w"))
+        wait_until("the agent to capture", self.ready, 30)
+        self.start_seconds = time.monotonic() - self.started
+
+    def ready(self):
+        if "capturing" in self.stderr():
+            return True
+        if self.process.poll() is not None:
+            raise Failure(f"ringspan ended with {self.process.returncode}: {self.stderr()[-800:]}")
+        return False
+
+    def stderr(self):
+        return open(self.err).read()
+
+    def status(self):
+        """The parsed answer of `ringspan status --json`."""
+        done = subprocess.run([RINGSPAN, "status", "--json", "--socket", self.socket], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=10 * SLOW)
+        if done.returncode != 0:
+            raise Failure(f"status: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def losses(self):
+        """Every non-zero loss of the ledger: name -> count."""
+        return losses_of(self.status())
+
+    def settle(self, seconds=0.3):
+        """Wait until the agent has written all that the traffic so far gives."""
+        size = -1
+        while True:
+            now = os.path.getsize(self.out) if os.path.exists(self.out) else 0
+            if now == size:
+                return
+            size = now
+            time.sleep(seconds * SLOW)
+
+    def stop(self, sig=signal.SIGTERM):
+        """End the agent; its spans."""
+        self.settle()
+        begin = time.monotonic()
+        code = stop(self.process, sig)
+        self.stop_seconds = time.monotonic() - begin
+        if code != 0:
+            raise Failure(f"ringspan ended with {code}: {self.stderr()[-800:]}")
+        return Spans.load(self.out)
+
+
+def losses_of(status):
+    """Counters of a status that name a loss and are not zero."""
+    found = {}
+    for row in status.get("ledger", []):
+        if row.get("loss") and row.get("value"):
+            found[f"{row.get('stage')}.{row.get('name')}"] = row["value"]
+    return found
+
+
+class Span:
+    """One span of the json format, with the things tests ask for."""
+    __slots__ = ("raw", "attributes", "kind", "id", "parent", "trace", "start", "end")
+
+    def __init__(self, raw):
+        self.raw = raw
+        self.attributes = raw["attributes"]
+        self.kind = str(raw["kind"]).lower()
+        self.id = raw["span_id"]
+        self.parent = raw.get("parent_span_id") or ""
+        self.trace = raw["trace_id"]
+        self.start = raw["start_unix_nano"]
+        self.end = raw["end_unix_nano"]
+
+    @property
+    def method(self):
+        a = self.attributes
+        return a.get("http.request.method_original", a.get("http.request.method"))
+
+    @property
+    def target(self):
+        a = self.attributes
+        if "url.path" in a:
+            return a["url.path"] + ("?" + a["url.query"] if "url.query" in a else "")
+        full = a.get("url.full", "")
+        return "/" + full.split("://", 1)[-1].partition("/")[2]
+
+    @property
+    def status(self):
+        return self.attributes.get("http.response.status_code")
+
+    @property
+    def error(self):
+        return self.attributes.get("error.type")
+
+    @property
+    def pid(self):
+        return self.raw["resource"].get("process.pid", self.attributes.get("process.pid"))
+
+    @property
+    def service(self):
+        return self.raw["resource"].get("service.name")
+
+    @property
+    def event_names(self):
+        return [e["name"] for e in self.raw.get("events", [])]
+
+    @property
+    def ms(self):
+        return (self.end - self.start) / 1e6
+
+    def triple(self):
+        return (self.method, self.target, self.status)
+
+    def __repr__(self):
+        return f"<{self.kind} {self.triple()} {self.ms:.3f} ms error={self.error} events={self.event_names}>"
+
+
+class Spans(list):
+    @classmethod
+    def load(cls, path):
+        spans = cls()
+        with open(path) as f:
+            for number, line in enumerate(f, 1):
+                try:
+                    spans.append(Span(json.loads(line)))
+                except (ValueError, KeyError) as e:
+                    raise Failure(f"{path}:{number}: not a span: {e}: {line[:200]}") from None
+        return spans
+
+    def where(self, kind=None, pids=None, prefix=None, test=None):
+        return Spans(s for s in self
+                     if (kind is None or s.kind == kind) and (pids is None or s.pid in pids)
+                     and (prefix is None or s.target.startswith(prefix)) and (test is None or test(s)))
+
+    def triples(self):
+        return collections.Counter(s.triple() for s in self)
+
+
+class Log:
+    """A server's own record of what it answered."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def rows(self):
+        with open(self.path) as f:
+            return [line.rstrip("\n").split("\t") for line in f]
+
+    def triples(self):
+        return collections.Counter((r[0], r[1], int(r[2])) for r in self.rows())
+
+    def count(self):
+        with open(self.path, "rb") as f:
+            return sum(block.count(b"\n") for block in iter(lambda: f.read(1 << 20), b""))
+
+
+class Nginx:
+    def __init__(self, place, backend=None, keepalive=16):
+        self.dir = place.path("nginx")
+        os.makedirs(self.dir + "/www/f")
+        self.port = free_port()
+        for name, size in (("1k", 1 << 10), ("10k", 10 << 10), ("100m", 100 << 20)):
+            with open(f"{self.dir}/www/f/{name}.txt", "wb") as f:
+                f.write(b"0123456789abcde\n" * 64 if size <= 1 << 20 else b"")
+                f.truncate(size)
+        upstream = proxy = ""
+        if backend:
+            upstream = f"upstream back {{ server {backend}; keepalive {keepalive}; }}"
+            proxy = "proxy_pass http://back/; proxy_http_version 1.1; proxy_set_header Connection \"\";"
+        conf = open(os.path.join(SERVERS, "nginx.conf.in")).read()
+        for key, value in (("DIR", self.dir), ("PORT", str(self.port)), ("UPSTREAM", upstream), ("PROXY", proxy)):
+            conf = conf.replace(f"@{key}@", value)
+        with open(self.dir + "/nginx.conf", "w") as f:
+            f.write(conf)
+        self.socket = self.dir + "/nginx.sock"
+        self.process = place.spawn(["nginx", "-e", self.dir + "/error.log", "-p", self.dir, "-c", self.dir + "/nginx.conf"],
+                                   stderr=open(place.path("nginx.err"), "w"))
+        wait_until("nginx to listen", self.listens)
+        self.log = Log(self.dir + "/access.log")
+        self.pids = {self.process.pid, *children(self.process.pid)}
+
+    def listens(self):
+        if self.process.poll() is not None:
+            raise Failure("nginx did not start")
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+def node(place, backend=None, listen=None, env=None):
+    port = listen or str(free_port())
+    log = place.path(f"node-{os.path.basename(port)}.log")
+    argv = ["node", os.path.join(SERVERS, "server.js"), port, log] + ([backend] if backend else [])
+    process = place.spawn_server(argv, env)
+    return process, port, Log(log)
+
+
+def python(place, backend=None, listen=None, env=None):
+    port = listen or str(free_port())
+    log = place.path(f"python-{os.path.basename(port)}.log")
+    argv = [sys.executable, os.path.join(SERVERS, "server.py"), port, log] + ([backend] if backend else [])
+    process = place.spawn_server(argv, env)
+    return process, port, Log(log)
+
+
+def children(pid):
+    try:
+        return {int(p) for p in open(f"/proc/{pid}/task/{pid}/children").read().split()}
+    except OSError:
+        return set()
+
+
+def wrk(place, url, seconds, connections=16, depth=1, close=False, prefix="q"):
+    """Run wrk with the mixed script; the number of complete responses it counted, and its pid."""
+    argv = ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", "-s", os.path.join(SERVERS, "mixed.lua"), url, "--",
+            str(depth), "1" if close else "0", prefix]
+    process = place.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    text, _ = process.communicate(timeout=(seconds + 30) * SLOW)
+    match = re.search(r"(\d+) requests in", text)
+    if process.returncode != 0 or not match:
+        raise Failure(f"wrk failed: {text[-500:]}")
+    return int(match.group(1)), process.pid
+
+
+class Wire:
+    """A client connection whose every byte the test decides."""
+
+    def __init__(self, where, timeout=10):
+        if isinstance(where, str):
+            self.sock = socket.socket(socket.AF_UNIX)
+        else:
+            self.sock = socket.socket(socket.AF_INET6 if ":" in where[0] else socket.AF_INET)
+        self.sock.settimeout(timeout * SLOW)
+        self.sock.connect(where)
+        self.rest = b""
+
+    def send(self, data):
+        self.sock.sendall(data if isinstance(data, bytes) else data.encode())
+
+    def get(self, target, headers=()):
+        self.send(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n" + "".join(h + "\r\n" for h in headers) + "\r\n")
+        return self.response()
+
+    def more(self):
+        data = self.sock.recv(1 << 20)
+        self.rest += data
+        return data
+
+    def head(self):
+        while b"\r\n\r\n" not in self.rest:
+            if not self.more():
+                raise Failure("the connection ended in a response head")
+        head, self.rest = self.rest.split(b"\r\n\r\n", 1)
+        return head.decode("latin-1")
+
+    def response(self):
+        """Status of the next response; its body is read (Content-Length or chunked)."""
+        head = self.head()
+        status = int(head.split()[1])
+        length = re.search(r"(?im)^content-length: *(\d+)", head)
+        if length:
+            want = int(length.group(1))
+            while len(self.rest) < want:
+                if not self.more():
+                    raise Failure("the connection ended in a body")
+            self.rest = self.rest[want:]
+        elif re.search(r"(?im)^transfer-encoding: *chunked", head):
+            while b"0\r\n\r\n" not in self.rest:
+                if not self.more():
+                    raise Failure("the connection ended in a chunked body")
+            self.rest = self.rest.split(b"0\r\n\r\n", 1)[1]
+        return status
+
+    def reset(self):
+        """Close with a reset instead of an orderly end."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.sock.close()
+
+    def close(self):
+        self.sock.close()
+
+
+def can_trace():
+    """Why BPF programs cannot be loaded here, or an empty string."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "the kernel has no BTF"
+    done = subprocess.run([RINGSPAN, "check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode == 3:
+        return "ringspan check: " + (done.stdout.strip().split("\n") or ["?"])[-1]
+    return ""
+
+
+class LiveTest(unittest.TestCase):
+    """A test with a Place; `self.agent()` starts the agent under test."""
+    maxDiff = 2000
+
+    def setUp(self):
+        self.place = Place(self.id().split(".", 1)[1])
+
+    def tearDown(self):
+        outcome = self._outcome.result
+        failed = any(test is self for test, _ in outcome.errors + outcome.failures)
+        self.place.close(keep=failed)
+
+    def agent(self, *args, **kw):
+        return Agent(self.place, *args, **kw)
+
+    def measured(self, text):
+        """A number for the report; no test depends on it."""
+        print(f"measured: {self.id().split('.', 1)[1]}: {text}", flush=True)
+
+    def assert_same(self, got, want, what):
+        """Two multisets are equal; the message shows the first differences."""
+        if got == want:
+            return
+        missing, extra = want - got, got - want
+        self.fail(f"{what}: {sum(want.values())} wanted, {sum(got.values())} seen; "
+                  f"{sum(missing.values())} missing, e.g. {list(missing.items())[:4]}; "
+                  f"{sum(extra.values())} too many, e.g. {list(extra.items())[:4]}")
+
+    def assert_nothing_lost(self, agent):
+        self.assertEqual(agent.losses(), {}, "the agent lost records or spans")

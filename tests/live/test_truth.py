@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spans against the servers' own logs, as multisets of (method, target, status), under real load."""
+import collections
+import threading
+
+from harness import CLIENT, SERVER, LiveTest, Nginx, Wire, node, python, wait_until, wrk
+
+
+class Truth(LiveTest):
+    def check_nginx(self, rounds, *agent_args, **agent_kw):
+        """Load nginx with wrk; every row of the access log is one server span, every response one client span."""
+        nginx = Nginx(self.place)
+        agent = self.agent(*agent_args, **agent_kw)
+        complete, pids = 0, set()
+        for number, how in enumerate(rounds):
+            want = how.pop("at_least")
+            goal = nginx.log.count() + want
+            part = 0
+            while nginx.log.count() < goal:
+                done, pid = wrk(self.place, f"http://127.0.0.1:{nginx.port}", 2, prefix=f"{number}.{part}.", **how)
+                complete += done
+                pids.add(pid)
+                part += 1
+        agent.settle()
+        self.assert_nothing_lost(agent)
+        spans = agent.stop()
+        rows = nginx.log.rows()
+        self.measured(f"{len(rows)} requests, {complete} complete responses, {len(spans)} spans")
+
+        # When wrk stops, a few responses can no longer be delivered: no bytes sent, no status on the wire.
+        told = collections.Counter((r[0], r[1], int(r[2])) for r in rows if r[5] != "0")
+        untold = collections.Counter((r[0], r[1]) for r in rows if r[5] == "0")
+        servers = spans.where(SERVER, nginx.pids)
+        self.assert_same(servers.where(test=lambda s: s.status is not None).triples(), told, "server spans")
+        unfinished = servers.where(test=lambda s: s.status is None)
+        self.assert_same(collections.Counter((s.method, s.target) for s in unfinished), untold, "unanswered requests")
+
+        clients = spans.where(CLIENT, pids)
+        answered = clients.where(test=lambda s: s.status is not None and s.error != "connection_closed")
+        finished = [s for s in answered if s.error is None or s.error.isdigit()]
+        self.assertEqual(len(finished), complete, "client spans with a whole response, against wrk's own count")
+        extra = collections.Counter(s.triple() for s in finished) - nginx.log.triples()
+        self.assertFalse(extra, "client spans that the server does not know")
+        left = [s for s in clients if s.error is not None and not s.error.isdigit()]
+        depth = max(how.get("depth", 1) for how in rounds)
+        self.assertLessEqual(len(left), 16 * depth * sum(1 for _ in pids), "requests in flight when wrk stopped")
+        self.assertEqual(len(clients), len(finished) + len(left))
+        for span in left:
+            self.assertTrue(span.error)
+        return spans
+
+    def test_wrk_keepalive_close_and_pipelined(self):
+        self.check_nginx([{"at_least": 60000}, {"at_least": 10000, "close": True}, {"at_least": 40000, "depth": 8}])
+
+    def test_wrk_syscall_backend(self):
+        self.check_nginx([{"at_least": 10000}, {"at_least": 3000, "close": True}, {"at_least": 5000, "depth": 8}],
+                         "--capture", "syscall")
+
+    def test_run_exporter_file(self):
+        self.check_nginx([{"at_least": 5000}], command="run")
+
+    def drive(self, where, count, each=25, prefix="c"):
+        """count requests on 8 keep-alive connections; what the client was told, as a multiset."""
+        told, lock = collections.Counter(), threading.Lock()
+        codes = (200, 404, 200, 500, 201, 204)
+
+        def one(number):
+            mine = collections.Counter()
+            wire = Wire(where)
+            for i in range(count // 8):
+                if i % each == each - 1:
+                    wire.close()
+                    wire = Wire(where)
+                target = f"/s/{codes[i % len(codes)]}?{prefix}{number}.{i}"
+                mine["GET", target, wire.get(target)] += 1
+            wire.close()
+            with lock:
+                told.update(mine)
+
+        threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return told
+
+    def check_server(self, make, count, where=None, agent_args=()):
+        process, port, log = make()
+        agent = self.agent(*agent_args)
+        told = self.drive(where or ("127.0.0.1", int(port)), count)
+        wait_until("the server's log", lambda: log.count() >= sum(told.values()))
+        agent.settle()
+        self.assert_nothing_lost(agent)
+        spans = agent.stop()
+        self.assert_same(log.triples(), told, "the server's log against the client")
+        self.assert_same(spans.where(SERVER, {process.pid}).triples(), told, "server spans")
+        self.assert_same(self.mine(spans).triples(), told, "client spans")
+        return spans
+
+    def mine(self, spans):
+        import os
+        return spans.where(CLIENT, {os.getpid()})
+
+    def test_node(self):
+        self.check_server(lambda: node(self.place), 4000)
+
+    def test_python(self):
+        self.check_server(lambda: python(self.place), 2400)
+
+    def test_node_syscall_backend(self):
+        self.check_server(lambda: node(self.place), 1600, agent_args=("--capture", "syscall"))
+
+    def test_unix_socket_node(self):
+        path = self.place.path("n.sock")
+        spans = self.check_server(lambda: node(self.place, listen=path), 2400, where=path)
+        self.assertTrue(all(s.attributes.get("network.transport", "unix") == "unix"
+                            for s in spans.where(SERVER, prefix="/s/")))
+
+    def test_unix_socket_python(self):
+        path = self.place.path("p.sock")
+        self.check_server(lambda: python(self.place, listen=path), 1600, where=path)
+
+    def check_nginx_at(self, where_of, *agent_args):
+        nginx = Nginx(self.place)
+        agent = self.agent(*agent_args)
+        told = self.drive(where_of(nginx), 2400)
+        wait_until("the access log", lambda: nginx.log.count() >= sum(told.values()))
+        agent.settle()
+        self.assert_nothing_lost(agent)
+        spans = agent.stop()
+        self.assert_same(spans.where(SERVER, nginx.pids).triples(), nginx.log.triples(), "server spans")
+        self.assert_same(self.mine(spans).triples(), told, "client spans")
+        return spans
+
+    def test_ipv6(self):
+        spans = self.check_nginx_at(lambda n: ("::1", n.port))
+        peers = {s.attributes.get("network.peer.address") for s in spans.where(SERVER, prefix="/s/")}
+        self.assertIn("::1", peers)
+
+    def test_unix_socket_nginx(self):
+        self.check_nginx_at(lambda n: n.socket)
+
+    def test_unix_socket_nginx_syscall_backend(self):
+        self.check_nginx_at(lambda n: n.socket, "--capture", "syscall")
+
+    def check_old_connections(self, *agent_args):
+        """Connections that are older than the agent, idle and between two requests, are seen whole from now on."""
+        nginx = Nginx(self.place)
+        path = self.place.path("old.sock")
+        process, _, log = node(self.place, listen=path)
+        wires = [Wire(("127.0.0.1", nginx.port)) for _ in range(20)] + [Wire(path) for _ in range(20)]
+        for wire in wires:
+            wire.get("/s/200?before")
+        agent = self.agent(*agent_args)
+        for number, wire in enumerate(wires):
+            for i in range(10):
+                wire.get(f"/s/404?after{number}.{i}")
+        agent.settle()
+        self.assert_nothing_lost(agent)
+        spans = agent.stop()
+        for what, pids, log in (("nginx", nginx.pids, nginx.log), ("node", {process.pid}, log)):
+            want = collections.Counter((r[0], r[1], int(r[2])) for r in log.rows() if "before" not in r[1])
+            self.assert_same(spans.where(SERVER, pids).triples(), want, f"server spans of {what}")
+        self.assertEqual(len(self.mine(spans)), 400)
+        addresses = {s.attributes.get("network.peer.address") for s in spans.where(SERVER, nginx.pids)}
+        self.assertEqual(addresses, {"127.0.0.1"}, "addresses of connections that were there before")
+
+    def test_connections_before_the_agent(self):
+        self.check_old_connections()
+
+    def test_connections_before_the_agent_syscall_backend(self):
+        self.check_old_connections("--capture", "syscall")
