@@ -6,7 +6,8 @@
 /* DETECT: bytes of a first message held before a protocol must have been found. */
 #define DETECT_HOLD    8704
 /* DETECT: turns of the conversation, and records, that no protocol knew before we give up. Turns stop
- * foreign protocols soon; records let a long download that was under way at our start go by. */
+ * foreign protocols soon; records let a long download that was under way at our start go by. Records
+ * also bound the search for the next message when ACTIVE. */
 #define DETECT_TURNS   8
 #define DETECT_RECORDS 256
 /* ACTIVE: failures in a row before the protocol is inferred again, and how often that may happen. */
@@ -149,8 +150,10 @@ static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
 	case RS_MSG_REQUEST:
 	case RS_MSG_RESPONSE:
 		flip(c, dir == RS_DIR_IN ? RS_DIR_OUT : RS_DIR_IN);
-		if (!(m->flags & RS_MSGF_CUT))
+		if (!(m->flags & RS_MSGF_CUT)) {
 			l7->strikes = 0;
+			l7->probes = 0;
+		}
 		count(c->env,
 		      m->type == RS_MSG_REQUEST ? RS_C_PROTO_REQUESTS : RS_C_PROTO_RESPONSES, 1);
 		if (m->flags & RS_MSGF_TUNNEL) {
@@ -176,6 +179,12 @@ out:
 	if (m->flags & RS_MSGF_ABORTED)
 		count(c->env, RS_C_PROTO_ABORTED, 1);
 	c->fn(c->arg, m);
+}
+
+/* Has the message just delivered taken the connection to another protocol? */
+static bool tunnelled(struct rs_l7 *l7, const struct rs_msg *m)
+{
+	return l7->tunnel && m->type == RS_MSG_RESPONSE_END;
 }
 
 /* Failures in a row: perhaps it is another protocol. */
@@ -237,8 +246,11 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			used = ops->resync(l7->state, dir, l7->role, str_from(in, pos));
 			count(env, RS_C_STREAM_OUT_OF_STEP, used);
 			pos += used;
-			if (pos == in.len)
-				break;
+			if (pos == in.len) {
+				if (++l7->probes >= DETECT_RECORDS)
+					goto gone;
+				goto out;
+			}
 			s->out_of_step = false;
 			s->resynced = true;
 		}
@@ -255,10 +267,8 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			}
 			pos += used;
 			deliver(c, dir, &m);
-			if (l7->tunnel && m.type == RS_MSG_RESPONSE_END) {
-				l7->tunnel = false;
+			if (tunnelled(l7, &m))
 				goto gone;
-			}
 			continue;
 		case RS_PARSE_SKIP:
 			if (used <= in.len - pos) {
@@ -275,16 +285,18 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 		case RS_PARSE_NEED_MORE:
 			goto out;
 		case RS_PARSE_INVALID:
-			count(env, RS_C_PROTO_HEADS, 1);
-			count(env, RS_C_PROTO_INVALID, 1);
 			/* A byte is given up, so that looking on makes progress. */
 			used = pos < in.len;
 			count(env, RS_C_STREAM_OUT_OF_STEP, used);
 			pos += used;
 			s->out_of_step = true;
-			if (++l7->strikes < MAX_STRIKES)
-				continue;
-			goto gone;
+			if (s->resynced)
+				continue; /* what resync() found was none: still looking */
+			count(env, RS_C_PROTO_HEADS, 1);
+			count(env, RS_C_PROTO_INVALID, 1);
+			if (++l7->strikes >= MAX_STRIKES)
+				goto gone;
+			continue;
 		}
 	}
 out:
@@ -315,10 +327,10 @@ gone:
 	} else {
 		count(env, RS_C_STREAM_UNKNOWN, in.len - pos);
 	}
-	if (s->out_of_step)
-		reinfer(c);
-	else
+	if (l7->tunnel)
 		ignore(c);
+	else
+		reinfer(c);
 }
 
 static bool activate(struct ctx *c, unsigned proto, enum rs_ev_role role)
@@ -474,6 +486,12 @@ static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str 
 		if (!len)
 			return;
 	}
+	if (tail.len >= len) {
+		/* Not missing after all: a last chunk, mostly. */
+		c->seq = 0;
+		bytes(c, dir, str_from(tail, tail.len - (size_t)len));
+		return;
+	}
 	s->next += len;
 	if (l7->phase == RS_L7_IGNORED) {
 		count(c->env, RS_C_STREAM_UNKNOWN, len);
@@ -484,8 +502,6 @@ static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str 
 		drop_held(c->env, s, RS_C_STREAM_UNKNOWN);
 		return;
 	}
-	if (tail.len > len)
-		tail = str_from(tail, tail.len - (size_t)len);
 	gap.len = len;
 	gap.tail = tail;
 	in = rs_stream_held(s);
@@ -505,6 +521,10 @@ static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str 
 			deliver(c, dir, &m);
 			rs_stream_drop(s, &c->env->windows, in.len);
 			in = STR_NONE;
+			if (tunnelled(l7, &m)) {
+				ignore(c);
+				return;
+			}
 			continue;
 		case RS_PARSE_SKIP:
 			goto out;
@@ -555,10 +575,8 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 	len -= data.len;
 	if (data.len)
 		bytes(&c, dir, data);
-	if (len) {
-		c.seq = 0;
+	if (len)
 		missing(&c, dir, len, tail);
-	}
 }
 
 static void end(struct ctx *c, enum rs_ev_dir dir)

@@ -11,7 +11,7 @@
 /* One end of a connection. */
 struct rs_endpoint {
 	char addr[108]; /* text: IP address, Unix socket path, or empty when unknown */
-	uint16_t port;  /* 0: none */
+	uint16_t port;	/* 0: none */
 };
 
 /* What is known of a connection, for attributes. */
@@ -26,11 +26,11 @@ struct rs_conn_info {
 /* Why an exchange ended without the whole response. */
 enum rs_xend {
 	RS_XEND_OK = 0,
-	RS_XEND_CLOSED,     /* connection closed before the response was complete */
-	RS_XEND_RESET,      /* reset by the peer, or by this side */
-	RS_XEND_PROC_GONE,  /* the traced process ended with it open */
-	RS_XEND_LOST,       /* the end was not captured */
-	RS_XEND_TIMEOUT,    /* nothing for longer than the configured time; or the agent ended */
+	RS_XEND_CLOSED,	   /* connection closed before the response was complete */
+	RS_XEND_RESET,	   /* reset by the peer, or by this side */
+	RS_XEND_PROC_GONE, /* the traced process ended with it open */
+	RS_XEND_LOST,	   /* the end was not captured */
+	RS_XEND_TIMEOUT,   /* nothing for longer than the configured time; or the agent ended */
 };
 
 struct rs_exchange {
@@ -40,9 +40,10 @@ struct rs_exchange {
 	uint8_t end;  /* enum rs_xend */
 	bool has_response;
 	bool request_done; /* the whole request went through */
-	bool cut;     /* some of it was not captured: what is said is right but not all */
-	uint64_t start_ns, resp_start_ns, end_ns; /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
-	uint64_t req_body, resp_body;             /* bytes of content */
+	bool cut;	   /* some of it was not captured: what is said is right but not all */
+	uint64_t start_ns, resp_start_ns,
+		end_ns;		      /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
+	uint64_t req_body, resp_body; /* bytes of content */
 	uint32_t tgid, tid;
 	uint8_t nreq, nresp;
 	struct rs_field req[RS_MSG_FIELDS];

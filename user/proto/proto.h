@@ -29,29 +29,32 @@ enum rs_pairing {
 };
 
 enum rs_msg_type {
-	RS_MSG_REQUEST,      /* a request's head */
+	RS_MSG_REQUEST,	     /* a request's head */
 	RS_MSG_REQUEST_END,  /* its last byte has gone through */
-	RS_MSG_INTERIM,      /* an interim response (HTTP 1xx): answers nothing */
+	RS_MSG_INTERIM,	     /* an interim response (HTTP 1xx): answers nothing */
 	RS_MSG_RESPONSE,     /* a response's head */
 	RS_MSG_RESPONSE_END, /* its last byte has gone through, or its stream has ended */
 };
 
 /* rs_msg.flags */
-#define RS_MSGF_CUT     0x1 /* head: not all of it was captured; END: where it ends was inferred from a flip */
+#define RS_MSGF_CUT                                                                                \
+	0x1 /* head: not all of it was captured; END: where it ends was inferred from a flip */
 #define RS_MSGF_ABORTED 0x2 /* END: the stream ended before the message did */
-#define RS_MSGF_TUNNEL  0x4 /* response head: the connection now speaks something else (101, CONNECT) */
-#define RS_MSGF_RESYNC  0x8 /* head, set by the stream layer: bytes before it were lost, and perhaps whole messages */
+#define RS_MSGF_TUNNEL                                                                             \
+	0x4 /* response head: the connection now speaks something else (101, CONNECT) */
+#define RS_MSGF_RESYNC                                                                             \
+	0x8 /* head, set by the stream layer: bytes before it were lost, and perhaps whole messages */
 
 /* Fields every protocol may give; a protocol's own ids start at RS_F_PROTO. */
 enum rs_field_id {
 	RS_F_NONE,
 	RS_F_TRACEPARENT, /* W3C; each occurrence is one field: two of them are an error of the sender */
-	RS_F_TRACESTATE,  /* W3C; each occurrence is one field, in order */
+	RS_F_TRACESTATE, /* W3C; each occurrence is one field, in order */
 	RS_F_PROTO = 16,
 };
 
 struct rs_field {
-	uint16_t id; /* enum rs_field_id, or the protocol's own */
+	uint16_t id;	  /* enum rs_field_id, or the protocol's own */
 	struct str value; /* borrowed from the parser's input */
 };
 
@@ -60,16 +63,19 @@ struct rs_msg {
 	uint8_t dir;   /* enum rs_ev_dir it went */
 	uint8_t flags; /* RS_MSGF_* */
 	uint8_t nfields;
-	uint32_t id;        /* RS_PAIR_BY_ID: the request's number */
+	uint32_t id;	    /* RS_PAIR_BY_ID: the request's number */
 	uint64_t body_size; /* END: bytes of content, transfer coding removed */
 	struct rs_field fields[RS_MSG_FIELDS];
 
 	/* Filled by the stream layer, not by the parser: */
-	uint64_t start_ns; /* head: time of the record with the message's first byte; END: as end_ns */
-	uint64_t end_ns;   /* time of the record with the head's last byte; END: with the message's last byte;
+	uint64_t
+		start_ns; /* head: time of the record with the message's first byte; END: as end_ns */
+	uint64_t
+		end_ns; /* time of the record with the head's last byte; END: with the message's last byte;
 			    * END that is ABORTED: when the stream ended */
-	uint32_t tgid, tid; /* thread that moved the head's last byte (END: the message's last byte) */
-	uint32_t seq;      /* head: TCP sequence number of the message's first byte, or 0 */
+	uint32_t tgid,
+		tid;  /* thread that moved the head's last byte (END: the message's last byte) */
+	uint32_t seq; /* head: TCP sequence number of the message's first byte, or 0 */
 };
 
 /* The first field with this id, or an empty str. */
@@ -83,17 +89,17 @@ static inline struct str rs_msg_field(const struct rs_msg *m, uint16_t id)
 }
 
 enum rs_parse {
-	RS_PARSE_OK,        /* *ret_used bytes consumed (0 is possible: an END right after a head); *ret_msg filled */
+	RS_PARSE_OK, /* *ret_used bytes consumed (0 is possible: an END right after a head); *ret_msg filled */
 	RS_PARSE_NEED_MORE, /* nothing consumed; call again with more bytes */
-	RS_PARSE_SKIP,      /* *ret_used bytes are of no interest; may be more than given: they need not be captured */
-	RS_PARSE_INVALID,   /* not this protocol, or out of step: the caller resynchronises */
+	RS_PARSE_SKIP, /* *ret_used bytes are of no interest; may be more than given: they need not be captured */
+	RS_PARSE_INVALID, /* not this protocol, or out of step: the caller resynchronises */
 };
 
 /* What parsers are told when the stream cannot give them the next bytes. */
 struct rs_gap {
-	uint64_t len;      /* bytes missing */
-	struct str tail;   /* the last bytes of the missing part (rs_ev_data.tail), or empty */
-	bool last;         /* the stream has ended: no byte will follow (len 0) */
+	uint64_t len;	 /* bytes missing */
+	struct str tail; /* the last bytes of the missing part (rs_ev_data.tail), or empty */
+	bool last;	 /* the stream has ended: no byte will follow (len 0) */
 };
 
 struct rs_exchange;
@@ -121,7 +127,8 @@ struct rs_proto_ops {
 
 	/* The other direction has started a new message: a FIFO protocol may conclude that what it could
 	 * not see the end of has ended. OK with an END message, or SKIP. Optional. */
-	enum rs_parse (*flip)(void *state, enum rs_ev_dir dir, enum rs_ev_role role, struct rs_msg *ret_msg);
+	enum rs_parse (*flip)(void *state, enum rs_ev_dir dir, enum rs_ev_role role,
+			      struct rs_msg *ret_msg);
 
 	/* After INVALID or a gap: offset in `in` at which a message may start, or in.len. */
 	size_t (*resync)(void *state, enum rs_ev_dir dir, enum rs_ev_role role, struct str in);

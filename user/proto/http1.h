@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http1 — HTTP/1.0 and HTTP/1.1 (RFC 9110, RFC 9112): framing of both directions, and a span's
+ * attributes (OpenTelemetry semantic conventions for HTTP spans, stable).
+ *
+ * Limits: a start line of RS_HTTP1_LINE_MAX bytes (longer: not HTTP), a head of RS_HEAD_MAX bytes
+ * (longer: the message is CUT there). A passive reader is lenient: bare LF, leading empty lines,
+ * header lines without a colon, obs-fold, blanks before a colon are read as servers do. Field values
+ * with obs-fold keep their line ends.
+ *
+ * error.type: the status code when it is an error; else, for an exchange that did not end well,
+ *   connection_closed  the connection ended before the response was complete
+ *   connection_reset   it was reset
+ *   process_exited     the traced process ended
+ *   timeout            nothing came for longer than the configured time, or the agent ended
+ *   capture_lost       no response was captured. Status stays unset: nothing is known against it
+ */
+#ifndef RS_PROTO_HTTP1_H
+#define RS_PROTO_HTTP1_H
+
+#include "proto.h"
+
+#define RS_HTTP1_LINE_MAX 8448 /* a target of 8 KB, and what stands around it */
+
+enum rs_http1_field {
+	RS_F_HTTP1_METHOD = RS_F_PROTO,
+	RS_F_HTTP1_TARGET,
+	RS_F_HTTP1_VERSION, /* "1.1" */
+	RS_F_HTTP1_STATUS,  /* "200" */
+	RS_F_HTTP1_HOST,
+	RS_F_HTTP1_USER_AGENT,
+	RS_F_HTTP1_FORWARDED,
+	RS_F_HTTP1_X_FORWARDED_FOR,
+	RS_F_HTTP1_X_FORWARDED_HOST,
+	RS_F_HTTP1_X_FORWARDED_PROTO,
+};
+
+extern const struct rs_proto_ops rs_proto_http1;
+
+#endif
