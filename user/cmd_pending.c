@@ -12,7 +12,6 @@
 
 PENDING(trace)
 PENDING(run)
-PENDING(status)
 PENDING(check)
 PENDING(record)
 PENDING(replay)

@@ -72,13 +72,8 @@ enum rs_option_id {
 	RS_O_COUNT,
 };
 
-/* Values of --color; --capture is an enum rs_capture_mode (kernel/kernel.h), --log-level an enum rs_log_level. */
-enum rs_color {
-	RS_COLOR_AUTO,
-	RS_COLOR_ALWAYS,
-	RS_COLOR_NEVER,
-};
-
+/* ENUM values: --capture is an enum rs_capture_mode (kernel/kernel.h), --color an enum rs_color
+ * (base/term.h), --log-level an enum rs_log_level (base/log.h). */
 #define RS_CT_BOOL     bool
 #define RS_CT_STR      const char *
 #define RS_CT_ENUM     int

@@ -386,19 +386,22 @@ int rs_control_ask(const char *path, const char *request, char **ret, size_t *re
 		   size_t size)
 {
 	const struct timeval wait = { .tv_sec = WAIT_S };
+	char line[RS_CONTROL_REQUEST];
 	struct sockaddr_un sun;
-	int fd, e = set_path(&sun, path, err, size);
+	int fd, n, e = set_path(&sun, path, err, size);
 
 	if (e)
 		return e;
+	n = snprintf(line, sizeof(line), "%s\n", request);
+	if (n < 0 || (size_t)n >= sizeof(line))
+		return -EINVAL;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return explain(path, errno, err, size);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) ||
-	    send(fd, request, strlen(request), MSG_NOSIGNAL) < 0 ||
-	    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
+	    send(fd, line, (size_t)n, MSG_NOSIGNAL) != n)
 		e = -errno;
 	if (!e)
 		e = read_all(fd, ret, ret_len);

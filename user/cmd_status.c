@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd.h"
+#include "status/control.h"
+#include "status/view.h"
+
+/* Prints one answer in the wanted form. 0 or -errno. */
+static int print(const struct rs_config *cfg, struct rs_view *v, struct str json, FILE *out)
+{
+	if (cfg->json) {
+		fwrite(json.ptr, 1, json.len, out);
+		return 0;
+	}
+	return cfg->dump ? rs_view_dump(json, out) : rs_view_text(v, json, out);
+}
+
+static int show(const struct rs_config *cfg, struct rs_view *v, FILE *out, char *err, size_t size)
+{
+	char *text;
+	size_t len;
+	int e = rs_control_ask(cfg->socket, "status", &text, &len, err, size);
+
+	if (e)
+		return e;
+	if (rs_view_error(str_of(text, len), err, size)) {
+		e = -EBUSY;
+	} else {
+		e = print(cfg, v, str_of(text, len), out);
+		if (e)
+			snprintf(err, size, "%s: what answers there is no ringspan agent",
+				 cfg->socket);
+	}
+	free(text);
+	return e;
+}
+
+/*
+ * One screen a second. It is put together first and written at once, over the one before, so that it
+ * does not flicker; what is not a terminal gets one after the other.
+ */
+static int watch(const struct rs_config *cfg, struct rs_view *v)
+{
+	bool tty = isatty(STDOUT_FILENO) && !cfg->json && !cfg->dump;
+	char err[512];
+
+	for (bool first = true;; first = false) {
+		char *screen = NULL;
+		size_t len = 0;
+		FILE *mem = open_memstream(&screen, &len);
+		int e;
+
+		if (!mem)
+			return -errno;
+		v->width = rs_term_width(STDOUT_FILENO);
+		e = show(cfg, v, mem, err, sizeof(err));
+		if (e && !first)
+			fprintf(mem, "%s\n", err); /* it may come back */
+		fclose(mem);
+		if (e && first) {
+			free(screen);
+			rs_error("%s", err);
+			return e;
+		}
+		if (tty)
+			fputs("\033[H\033[J", stdout);
+		fwrite(screen, 1, len, stdout);
+		if (!tty && !cfg->json)
+			fputc('\n', stdout);
+		free(screen);
+		if (fflush(stdout))
+			return errno == EPIPE ? 0 : -errno;
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	}
+}
+
+int rs_cmd_status(struct rs_config *cfg)
+{
+	struct rs_view v;
+	char err[512];
+	int e;
+
+	if (rs_cmd_no_args(cfg))
+		return RS_EXIT_USAGE;
+	if (cfg->json && cfg->dump) {
+		rs_error("--json and --dump exclude each other");
+		return RS_EXIT_USAGE;
+	}
+	rs_view_init(&v, rs_term_color(STDOUT_FILENO, (enum rs_color)cfg->color),
+		     rs_term_width(STDOUT_FILENO));
+	if (cfg->watch) {
+		e = watch(cfg, &v);
+	} else {
+		e = show(cfg, &v, stdout, err, sizeof(err));
+		if (e)
+			rs_error("%s", err);
+	}
+	rs_view_release(&v);
+	return e ? RS_EXIT_FAILED : RS_EXIT_OK;
+}

@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/human.h"
+#include "base/text.h"
+
+#define MAX_ROWS 20 /* of a table on the screen */
+#define DOT	 " \xc2\xb7 "
+#define ARROW	 "\xe2\x86\xb3 "
+
+/* -- members, whatever they are -- */
+
+static uint64_t num(const json_t *o, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static const char *text(const json_t *o, const char *key, char *buf, size_t size, int cols)
+{
+	const json_t *v = json_object_get(o, key);
+
+	rs_text_clean(buf, size, str_of(json_string_value(v), json_string_length(v)), cols);
+	return buf;
+}
+
+#define TEXT(o, key, cols) text(o, key, (char[512]){ 0 }, 512, cols)
+
+static bool is(const json_t *o, const char *key, const char *value)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s && !strcmp(s, value);
+}
+
+#define COUNT(n)    rs_human_count((char[RS_HUMAN]){ 0 }, n)
+#define BYTES(n)    rs_human_bytes((char[RS_HUMAN]){ 0 }, n)
+#define DURATION(n) rs_human_duration((char[RS_HUMAN]){ 0 }, n)
+
+static uint64_t sum(const json_t *list, const char *key)
+{
+	uint64_t total = 0;
+	size_t i;
+	json_t *o;
+
+	json_array_foreach(list, i, o) total += num(o, key);
+	return total;
+}
+
+/* -- the screen -- */
+
+/* One line of facts with dots between them; what does not fit goes on under the first one. */
+struct facts {
+	FILE *out;
+	const struct rs_view *v;
+	int at;
+	bool first;
+};
+
+#define INDENT 12
+
+static void facts_begin(struct facts *f, FILE *out, const struct rs_view *v, const char *title)
+{
+	*f = (struct facts){ .out = out, .v = v, .at = INDENT, .first = true };
+	fprintf(out, "  %s%-9s%s ", v->style.bold, title, v->style.reset);
+}
+
+__attribute__((format(printf, 3, 4))) static void fact(struct facts *f, const char *color,
+						       const char *fmt, ...)
+{
+	char buf[1024];
+	va_list ap;
+	int w;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	w = rs_text_width(str_c(buf));
+	if (!f->first && f->v->width && f->at + 3 + w > f->v->width) {
+		fprintf(f->out, "\n%*s", INDENT, "");
+		f->at = INDENT;
+	} else if (!f->first) {
+		fputs(DOT, f->out);
+		f->at += 3;
+	}
+	fprintf(f->out, "%s%s%s", color, buf, *color ? f->v->style.reset : "");
+	f->at += w;
+	f->first = false;
+}
+
+/* "last record 0.2s ago", when it has happened. */
+static void fact_age(struct facts *f, const json_t *o, const char *key, const char *what)
+{
+	if (json_object_get(o, key))
+		fact(f, "", "%s %s ago", what, DURATION(num(o, key)));
+	else
+		fact(f, "", "%s never", what);
+}
+
+/* Words from column `indent` on, where the line is already; ends the line. */
+static void prose(FILE *out, const struct rs_view *v, const char *color, int indent,
+		  const char *words)
+{
+	struct str rest = str_c(words), word;
+	int at = indent;
+
+	fputs(color, out);
+	while (rest.len) {
+		int w;
+
+		rest = str_cut(rest, ' ', &word);
+		w = rs_text_width(word);
+		if (at > indent && v->width && at + 1 + w > v->width) {
+			fprintf(out, "\n%*s", indent, "");
+			at = indent;
+		} else if (at > indent) {
+			fputc(' ', out);
+			at++;
+		}
+		fprintf(out, "%.*s", STR_ARG(word));
+		at += w;
+	}
+	fprintf(out, "%s\n", *color ? v->style.reset : "");
+}
+
+static void put_capture(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *c = json_object_get(o, "capture"), *probes = json_object_get(c, "probes"), *p;
+	bool good = is(o, "state", "capturing");
+	size_t i, on = 0, failed = 0;
+	struct facts f;
+
+	json_array_foreach(probes, i, p)
+	{
+		on += is(p, "state", "attached");
+		failed += is(p, "state", "failed");
+	}
+	facts_begin(&f, out, v, "Capture");
+	fact(&f, good ? v->style.green : v->style.red, "%s", TEXT(o, "state", 20));
+	if (*TEXT(o, "reason", 0))
+		fact(&f, v->style.red, "%s", TEXT(o, "reason", 0));
+	fact(&f, "", "%s backend", TEXT(c, "backend", 20));
+	fact(&f, "", "%zu probes", on);
+	if (failed)
+		fact(&f, v->style.yellow, "%zu missing", failed);
+	fact_age(&f, c, "last_record_age_ns", "last record");
+	fputc('\n', out);
+}
+
+/* Change per second of a sum since the snapshot before; negative when there is none. */
+static double rate(const struct rs_view *v, const json_t *o, const char *key)
+{
+	uint64_t now, then, from, to;
+
+	if (!v->last)
+		return -1;
+	to = num(o, "uptime_ns");
+	from = num(v->last, "uptime_ns");
+	now = sum(json_object_get(o, "protocols"), key);
+	then = sum(json_object_get(v->last, "protocols"), key);
+	if (to <= from || now < then || num(o, "pid") != num(v->last, "pid"))
+		return -1;
+	return (double)(now - then) * 1e9 / (double)(to - from);
+}
+
+static void fact_sum(struct facts *f, const json_t *o, const char *key)
+{
+	double per_s = rate(f->v, o, key);
+	uint64_t n = sum(json_object_get(o, "protocols"), key);
+
+	if (per_s >= 0)
+		fact(f, "", "%s %s (%s/s)", COUNT(n), key, COUNT((uint64_t)(per_s + 0.5)));
+	else
+		fact(f, "", "%s %s", COUNT(n), key);
+}
+
+static void put_traffic(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	struct facts f;
+
+	facts_begin(&f, out, v, "Traffic");
+	fact(&f, "", "%s connections", COUNT(num(json_object_get(o, "capture"), "connections")));
+	fact_sum(&f, o, "requests");
+	fact_sum(&f, o, "spans");
+	fact_age(&f, o, "last_span_age_ns", "last span");
+	fputc('\n', out);
+}
+
+struct stage {
+	const char *name;
+	uint64_t in, out, dropped, held;
+};
+
+#define MAX_STAGES 24
+
+static size_t stages(const json_t *ledger, struct stage st[MAX_STAGES])
+{
+	size_t n = 0, i, k;
+	json_t *row;
+
+	json_array_foreach(ledger, i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "stage"));
+		uint64_t value = num(row, "value");
+
+		for (k = 0; name && k < n && strcmp(st[k].name, name); k++)
+			;
+		if (!name || (k == n && n == MAX_STAGES))
+			continue;
+		if (k == n)
+			st[n++] = (struct stage){ .name = name };
+		if (is(row, "kind", "in"))
+			st[k].in += value;
+		else if (is(row, "kind", "out"))
+			st[k].out += value;
+		else if (is(row, "kind", "dropped"))
+			st[k].dropped += value;
+		else if (is(row, "kind", "held"))
+			st[k].held += value;
+	}
+	return n;
+}
+
+/* Of the stage that a row belongs to: what entered it. */
+static uint64_t entered(const json_t *ledger, const json_t *row)
+{
+	struct stage st[MAX_STAGES];
+	size_t n = stages(ledger, st);
+
+	for (size_t i = 0; i < n; i++) {
+		if (is(row, "stage", st[i].name))
+			return st[i].in ? st[i].in : st[i].out + st[i].dropped;
+	}
+	return 0;
+}
+
+static void put_loss(FILE *out, const struct rs_view *v, const json_t *ledger, const json_t *row)
+{
+	uint64_t value = num(row, "value"), of = entered(ledger, row);
+	char share[16] = "", line[700];
+	double percent = of ? 100.0 * (double)value / (double)of : 0;
+
+	if (of && percent < 0.01)
+		snprintf(share, sizeof(share), "<0.01%%");
+	else if (of)
+		snprintf(share, sizeof(share), "%.2f%%", percent);
+	fprintf(out, "    %s%7s%s %7s  ", v->style.red, COUNT(value), v->style.reset, share);
+	snprintf(line, sizeof(line), "%s.%s: %s", TEXT(row, "stage", 20), TEXT(row, "name", 30),
+		 TEXT(row, "help", 0));
+	prose(out, v, "", 21, line);
+	if (*TEXT(row, "remedy", 0)) {
+		snprintf(line, sizeof(line), ARROW "%s", TEXT(row, "remedy", 0));
+		fprintf(out, "%21s", "");
+		prose(out, v, v->style.yellow, 21, line);
+	}
+}
+
+static void put_losses(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *ledger = json_object_get(o, "ledger"), *row;
+	uint64_t lost = 0;
+	size_t i, kinds = 0;
+	struct facts f;
+
+	json_array_foreach(ledger, i, row)
+	{
+		if (is(row, "kind", "dropped") && num(row, "value")) {
+			lost += num(row, "value");
+			kinds++;
+		}
+	}
+	facts_begin(&f, out, v, "Losses");
+	if (!lost) {
+		fact(&f, v->style.green, "none");
+		fputc('\n', out);
+		return;
+	}
+	fact(&f, v->style.red, "%s, of %zu kind%s", COUNT(lost), kinds, kinds == 1 ? "" : "s");
+	fputc('\n', out);
+	json_array_foreach(ledger, i, row)
+	{
+		if (is(row, "kind", "dropped") && num(row, "value"))
+			put_loss(out, v, ledger, row);
+	}
+}
+
+static void put_exports(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "exporters"), i, e)
+	{
+		bool failing = is(e, "state", "failing");
+		struct facts f;
+
+		facts_begin(&f, out, v, i ? "" : "Export");
+		fact(&f, failing ? v->style.red : v->style.green, "%s", TEXT(e, "state", 20));
+		fact(&f, "", "%s%s%s", TEXT(e, "name", 20), *TEXT(e, "target", 60) ? " to " : "",
+		     TEXT(e, "target", 60));
+		fact(&f, "", "%s sent", COUNT(num(e, "sent")));
+		if (num(e, "failed"))
+			fact(&f, v->style.red, "%s failed", COUNT(num(e, "failed")));
+		if (num(e, "queued"))
+			fact(&f, "", "%s queued", COUNT(num(e, "queued")));
+		fact_age(&f, e, "last_success_age_ns", "last success");
+		fputc('\n', out);
+		if (*TEXT(e, "last_error", 0)) {
+			char line[600];
+
+			snprintf(line, sizeof(line), ARROW "%s ago: %s",
+				 DURATION(num(e, "last_error_age_ns")), TEXT(e, "last_error", 0));
+			fprintf(out, "%*s", INDENT, "");
+			prose(out, v, failing ? v->style.red : v->style.dim, INDENT, line);
+		}
+	}
+}
+
+static void put_cost(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *u = json_object_get(o, "usage");
+	uint64_t cpu = num(u, "cpu_user_ns") + num(u, "cpu_system_ns"), up = num(o, "uptime_ns"),
+		 all = cpu;
+	struct facts f;
+
+	if (v->last && num(v->last, "pid") == num(o, "pid") && up > num(v->last, "uptime_ns")) {
+		const json_t *before = json_object_get(v->last, "usage");
+		uint64_t was = num(before, "cpu_user_ns") + num(before, "cpu_system_ns");
+
+		cpu = cpu > was ? cpu - was : 0;
+		up -= num(v->last, "uptime_ns");
+	}
+	facts_begin(&f, out, v, "Cost");
+	fact(&f, "", "CPU %s (%.1f%%)", DURATION(all), up ? 100.0 * (double)cpu / (double)up : 0.0);
+	fact(&f, "", "%s memory", BYTES(num(u, "rss_bytes")));
+	fact(&f, "", "%s BPF maps", BYTES(num(u, "map_bytes")));
+	if (json_is_true(json_object_get(u, "bpf_stats")) && num(u, "bpf_runs"))
+		fact(&f, "", "BPF %s, %s a run", DURATION(num(u, "bpf_run_ns")),
+		     DURATION(num(u, "bpf_run_ns") / num(u, "bpf_runs")));
+	fputc('\n', out);
+}
+
+static void put_failed_probes(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *p, *list = json_object_get(json_object_get(o, "capture"), "probes");
+	char line[1100];
+	size_t i, n = 0;
+
+	json_array_foreach(list, i, p)
+	{
+		if (!is(p, "state", "failed"))
+			continue;
+		if (!n++)
+			fprintf(out, "\n  %sMISSING PROBES%s\n", v->style.bold, v->style.reset);
+		snprintf(line, sizeof(line), "%s (%s): %s", TEXT(p, "name", 40),
+			 TEXT(p, "purpose", 60), TEXT(p, "reason", 0));
+		fputs("  ", out);
+		prose(out, v, v->style.yellow, 2, line);
+	}
+}
+
+/* Most spans first, then most connections; what has neither but a reason comes last. */
+static int by_weight(const void *a, const void *b)
+{
+	static const char *const keys[] = { "spans", "requests", "connections" };
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t m = num(x, keys[i]), n = num(y, keys[i]);
+
+		if (m != n)
+			return m > n ? -1 : 1;
+	}
+	return num(x, "pid") < num(y, "pid") ? -1 : 1;
+}
+
+static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
+{
+	uint64_t errors = num(p, "errors");
+	/* What stands before the last column is 63 columns wide. */
+	int left = v->width > 63 ? v->width - 63 : 0;
+	char comm[80], note[512], service[512];
+	int pad;
+
+	text(p, "comm", comm, sizeof(comm), 16);
+	pad = 16 - rs_text_width(str_c(comm));
+	fprintf(out, "  %s%*s %7llu %7s %9s %9s %s%6s%s", comm, pad > 0 ? pad : 0, "",
+		(unsigned long long)num(p, "pid"), COUNT(num(p, "connections")),
+		COUNT(num(p, "requests")), COUNT(num(p, "spans")), errors ? v->style.red : "",
+		errors ? COUNT(errors) : "-", errors ? v->style.reset : "");
+	text(p, "service", service, sizeof(service), left);
+	text(p, "why_not", note, sizeof(note), 0);
+	if (*service)
+		fprintf(out, "  %s", service);
+	if (*note && v->width &&
+	    left < rs_text_width(str_c(service)) + rs_text_width(str_c(note)) + 2) {
+		/* A reason that does not fit beside the rest gets its own lines. */
+		fprintf(out, "\n    " ARROW);
+		prose(out, v, v->style.yellow, 6, note);
+		return;
+	}
+	if (*note)
+		fprintf(out, "  %s%s%s", v->style.yellow, note, v->style.reset);
+	fputc('\n', out);
+}
+
+static void put_processes(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "processes");
+	size_t n = json_array_size(list), shown = 0;
+	json_t **row = n ? malloc(n * sizeof(*row)) : NULL;
+
+	if (!row)
+		return;
+	for (size_t i = 0; i < n; i++)
+		row[i] = json_array_get(list, i);
+	qsort(row, n, sizeof(*row), by_weight);
+	fprintf(out, "\n  %s%-16s %7s %7s %9s %9s %6s  %s%s\n", v->style.bold, "PROCESS", "PID",
+		"CONNS", "REQUESTS", "SPANS", "ERRORS", "SERVICE, WHY NOT", v->style.reset);
+	for (size_t i = 0; i < n && shown < MAX_ROWS; i++, shown++)
+		put_process(out, v, row[i]);
+	n += num(o, "processes_left_out");
+	if (n > shown)
+		fprintf(out, "  %s… and %zu more; --json or --dump shows them%s\n", v->style.dim,
+			n - shown, v->style.reset);
+	free(row);
+}
+
+static void put_protocols(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *p, *list = json_object_get(o, "protocols");
+	size_t i, n = 0;
+
+	json_array_foreach(list, i, p)
+	{
+		uint64_t errors = num(p, "errors");
+
+		if (!num(p, "connections") && !num(p, "requests") && !num(p, "spans"))
+			continue;
+		if (!n++)
+			fprintf(out, "\n  %s%-16s %7s %9s %9s %6s%s\n", v->style.bold, "PROTOCOL",
+				"CONNS", "REQUESTS", "SPANS", "ERRORS", v->style.reset);
+		fprintf(out, "  %-16s %7s %9s %9s %s%6s%s\n", TEXT(p, "name", 16),
+			COUNT(num(p, "connections")), COUNT(num(p, "requests")),
+			COUNT(num(p, "spans")), errors ? v->style.red : "",
+			errors ? COUNT(errors) : "-", errors ? v->style.reset : "");
+	}
+}
+
+static void put_ledger(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	struct stage st[MAX_STAGES];
+	size_t n = stages(json_object_get(o, "ledger"), st);
+	bool headed = false;
+
+	for (size_t i = 0; i < n; i++) {
+		struct stage *s = &st[i];
+		uint64_t gone = s->out + s->dropped + s->held;
+		char name[80];
+
+		if (!s->in && !gone)
+			continue;
+		if (!headed)
+			fprintf(out, "\n  %s%-16s %9s %9s %9s %9s%s\n", v->style.bold, "STAGE",
+				"IN", "OUT", "DROPPED", "HELD", v->style.reset);
+		headed = true;
+		rs_text_clean(name, sizeof(name), str_c(s->name), 16);
+		fprintf(out, "  %-16s %9s %9s %s%9s%s %9s", name, s->in ? COUNT(s->in) : "-",
+			COUNT(s->out), s->dropped ? v->style.red : "",
+			s->dropped ? COUNT(s->dropped) : "-", s->dropped ? v->style.reset : "",
+			s->held ? COUNT(s->held) : "-");
+		if (s->in && s->in != gone)
+			fprintf(out, "  %s%s unaccounted for%s", v->style.red,
+				COUNT(s->in > gone ? s->in - gone : gone - s->in), v->style.reset);
+		fputc('\n', out);
+	}
+}
+
+void rs_view_init(struct rs_view *v, bool color, int width)
+{
+	*v = (struct rs_view){ .width = width };
+	rs_style_init(&v->style, color);
+}
+
+void rs_view_release(struct rs_view *v)
+{
+	json_decref(v->last);
+	v->last = NULL;
+}
+
+int rs_view_text(struct rs_view *v, struct str json, FILE *out)
+{
+	json_t *o = json_loadb(json.ptr, json.len, 0, NULL);
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return -EBADMSG;
+	}
+	fprintf(out, "%sringspan %s%s  %s, pid %llu, up %s, kernel %s\n\n", v->style.bold,
+		TEXT(o, "version", 20), v->style.reset, TEXT(o, "command", 12),
+		(unsigned long long)num(o, "pid"), DURATION(num(o, "uptime_ns")),
+		TEXT(o, "kernel", 60));
+	put_capture(out, v, o);
+	put_traffic(out, v, o);
+	put_losses(out, v, o);
+	put_exports(out, v, o);
+	put_cost(out, v, o);
+	put_failed_probes(out, v, o);
+	put_processes(out, v, o);
+	put_protocols(out, v, o);
+	put_ledger(out, v, o);
+	json_decref(v->last);
+	v->last = o;
+	return 0;
+}
+
+/* -- tab-separated -- */
+
+/* One line: the kind, then the members' values; keys ends in NULL. Text has no tab: it was cleaned. */
+static void dump_row(FILE *out, const char *kind, const json_t *o, const char *const *keys)
+{
+	fputs(kind, out);
+	for (; *keys; keys++) {
+		const json_t *v = json_object_get(o, *keys);
+
+		if (json_is_integer(v))
+			fprintf(out, "\t%lld", (long long)json_integer_value(v));
+		else
+			fprintf(out, "\t%s", TEXT(o, *keys, 0));
+	}
+	fputc('\n', out);
+}
+
+#define KEYS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void dump_list(FILE *out, const char *kind, const json_t *list, const char *const *keys)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(list, i, o) dump_row(out, kind, o, keys);
+}
+
+int rs_view_dump(struct str json, FILE *out)
+{
+	json_t *o = json_loadb(json.ptr, json.len, 0, NULL), *c;
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return -EBADMSG;
+	}
+	c = json_object_get(o, "capture");
+	dump_row(out, "agent", o,
+		 KEYS("version", "command", "pid", "uptime_ns", "kernel", "state", "reason"));
+	json_object_set(c, "last_span_age_ns", json_object_get(o, "last_span_age_ns"));
+	dump_row(out, "capture", c,
+		 KEYS("backend", "connections", "last_record_age_ns", "last_span_age_ns"));
+	dump_list(out, "probe", json_object_get(c, "probes"),
+		  KEYS("name", "state", "purpose", "reason"));
+	dump_list(out, "process", json_object_get(o, "processes"),
+		  KEYS("pid", "comm", "service", "connections", "requests", "spans", "errors",
+		       "why_not"));
+	dump_list(out, "protocol", json_object_get(o, "protocols"),
+		  KEYS("name", "connections", "requests", "spans", "errors"));
+	dump_list(out, "ledger", json_object_get(o, "ledger"),
+		  KEYS("stage", "name", "kind", "value"));
+	dump_list(out, "exporter", json_object_get(o, "exporters"),
+		  KEYS("name", "target", "state", "sent", "failed", "queued", "last_success_age_ns",
+		       "last_error", "last_error_age_ns"));
+	dump_row(out, "usage", json_object_get(o, "usage"),
+		 KEYS("cpu_user_ns", "cpu_system_ns", "rss_bytes", "map_bytes", "bpf_run_ns",
+		      "bpf_runs"));
+	json_decref(o);
+	return 0;
+}
+
+bool rs_view_error(struct str json, char *buf, size_t size)
+{
+	json_t *o = json_loadb(json.ptr, json.len, 0, NULL);
+	bool has = json_is_string(json_object_get(o, "error"));
+
+	if (has)
+		text(o, "error", buf, size, 0);
+	json_decref(o);
+	return has;
+}
