@@ -84,7 +84,7 @@ TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help run check check-unit check-golden golden-update check-live bench-capture deps deps-test clean fmt \
+.PHONY: all help run check check-unit check-golden golden-update check-live bench-capture bench-replay deps deps-test clean fmt \
 	fmt-check lint lint-light install FORCE
 
 all: build/ringspan ## build build/ringspan (default)
@@ -159,13 +159,21 @@ check: ## install what is missing, then all tests (root; live tests load BPF pro
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check
 check-golden: all ## event scripts through replay, compared with the expected spans; no root
-	$(Q)python3 tests/golden/run.py
+	$(Q)python3 tests/golden/run.py $(T)
 golden-update: all ## rewrite the expected spans of tests/golden; review the diff
 	$(Q)python3 tests/golden/run.py --update
 check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
 	$(Q)python3 tests/live/run.py $(T)
 bench-capture: all ## what capturing costs a real nginx and wrk (root)
 	$(Q)python3 bench/capture.py $(ARGS)
+
+bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
+	$(Q)$(B)/bench/replay
+	$(Q)$(B)/bench/replay 250000 otlp-json
+$(B)/bench/%: bench/%.c $(B)/libringspan.a
+	$(call msg,BENCH,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
 
 lint-light: ## layers, banned calls, header self-sufficiency, record padding
 	$(Q)tests/lint/check-layers
