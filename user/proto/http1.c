@@ -110,13 +110,14 @@ static enum kind pop_kind(struct http1 *h, bool *ret_orphan)
 	return kind;
 }
 
-/* Responses have been lost: which requests are still open is not known. */
-static void doubt_kinds(struct http1 *h)
+/* Responses have been lost. Without pipelining the next one answers the last request. */
+static void keep_last_kind(struct http1 *h)
 {
-	if (h->nruns == 0 || (h->nruns == 1 && h->runs[h->first].n == 1))
+	if (!h->nruns)
 		return;
-	for (unsigned i = 0; i < h->nruns; i++)
-		h->runs[(h->first + i) % RUNS].kind = KIND_UNKNOWN;
+	h->first = (uint8_t)((h->first + h->nruns - 1u) % RUNS);
+	h->nruns = 1;
+	h->runs[h->first].n = 1;
 }
 
 static void add_field(struct rs_msg *m, uint16_t id, struct str value)
@@ -750,7 +751,7 @@ static enum rs_parse http1_gap(void *state, enum rs_ev_dir dir, enum rs_ev_role 
 					       : ends_chunked(gap->tail);
 		d->phase = PH_CHUNK_LOST;
 		d->scan = 0;
-		d->cut = true;
+		d->cut |= !gap->last;
 		d->aborted = gap->last;
 		break;
 	case PH_CHUNK_LOST:
@@ -913,7 +914,7 @@ static size_t http1_resync(void *state, enum rs_ev_dir dir, enum rs_ev_role role
 	fresh(d);
 	if (is_request(dir, role))
 		return find_request(in, front);
-	doubt_kinds(h);
+	keep_last_kind(h);
 	return find_response(in);
 }
 
