@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "export/out.h"
+#include "kernel/kernel.h"
+#include "loop/loop.h"
+#include "pipeline.h"
+#include "source/script.h"
+#include "source/tev.h"
+
+#define MS 1000000ull
+
+/* The ring is drained on a timer, records wake nobody: at this pace when there is traffic, slower when
+ * there is none. 16 MiB hold far more than traffic makes in one period. */
+#define DRAIN_BUSY_NS (5 * MS)
+#define DRAIN_IDLE_NS (50 * MS)
+#define DRAIN_BUDGET  16384 /* records per turn, so that everything else gets its turn too */
+#define TICK_NS       (100 * MS)
+#define SWEEP_TICKS   100 /* sweep for dead sockets every 10 s */
+#define CLOCK_TICKS   10  /* follow the wall clock every second */
+#define FLUSH_NS      (200 * MS)
+
+struct agent {
+	struct rs_config *cfg;
+	struct rs_loop loop;
+	struct rs_kernel *kernel;
+	struct rs_pipeline pl;
+	struct rs_out out;
+	FILE *record; /* `record` only */
+	int rc;       /* enum rs_exit */
+
+	struct rs_loop_fd ring;
+	struct rs_loop_timer drain, tick, end;
+	uint64_t drain_period;
+	unsigned ticks;
+	uint64_t last_record_ns, last_flush_ns, started_ns;
+	uint64_t recorded;
+
+	pid_t child; /* the command being traced; 0: none */
+	int child_gate; /* closing it lets the command run; -1: none */
+	bool child_ended;
+};
+
+static void stop(struct agent *a, int rc)
+{
+	if (rc != RS_EXIT_OK && a->rc == RS_EXIT_OK)
+		a->rc = rc;
+	rs_loop_stop(&a->loop);
+}
+
+/* -- output -- */
+
+static void on_flush(void *arg, const struct rs_batch *b)
+{
+	struct agent *a = arg;
+	int rc = rs_out_batch(&a->out, b);
+
+	a->last_flush_ns = a->pl.now;
+	if (rc == -EPIPE && a->cfg->command != RS_CMD_run)
+		stop(a, RS_EXIT_OK); /* `ringspan trace | head`: enough was seen */
+	else if (rc && a->cfg->command != RS_CMD_run) {
+		rs_error("cannot write spans: %s", strerror(-rc));
+		stop(a, RS_EXIT_FAILED);
+	}
+}
+
+/* With --count the batch is sent when the last wanted span is in it. */
+static void set_batch_limit(struct agent *a)
+{
+	uint64_t made = a->pl.n.v[RS_C_TRACE_SPANS], left;
+
+	if (!a->cfg->count)
+		return;
+	left = a->cfg->count > made ? a->cfg->count - made : 0;
+	if (!left)
+		stop(a, RS_EXIT_OK);
+	else if (left + a->pl.batch.nspans < a->pl.o.batch_spans)
+		a->pl.o.batch_spans = (uint32_t)(left + a->pl.batch.nspans);
+}
+
+/* -- input -- */
+
+static bool enough(const struct agent *a)
+{
+	return a->loop.stop || (a->cfg->count && a->pl.n.v[RS_C_TRACE_SPANS] >= a->cfg->count);
+}
+
+static void on_record(void *arg, const struct rs_ev_hdr *ev)
+{
+	struct agent *a = arg;
+
+	a->last_record_ns = ev->ts_ns;
+	if (!a->record) {
+		if (!enough(a))
+			rs_pipeline_event(&a->pl, ev);
+		return;
+	}
+	if (rs_tev_write(a->record, ev) == 0) {
+		a->recorded++;
+	} else if (!a->loop.stop) {
+		rs_error("cannot write %s: %s", a->cfg->output, strerror(errno));
+		stop(a, RS_EXIT_FAILED);
+	}
+}
+
+static void drain(struct agent *a)
+{
+	size_t n = rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a);
+	uint64_t period = n ? DRAIN_BUSY_NS : a->drain_period * 2;
+
+	if (enough(a))
+		stop(a, RS_EXIT_OK);
+	set_batch_limit(a);
+	if (period > DRAIN_IDLE_NS)
+		period = DRAIN_IDLE_NS;
+	/* More is waiting: at once, after the others' turn. */
+	if (n == DRAIN_BUDGET)
+		rs_loop_timer_set(&a->drain, 0, period);
+	else if (period != a->drain_period)
+		rs_loop_timer_set(&a->drain, period, period);
+	a->drain_period = period;
+}
+
+static void on_drain(void *arg)
+{
+	drain(arg);
+}
+
+static void on_ring(void *arg, uint32_t events)
+{
+	(void)events;
+	drain(arg);
+}
+
+static void on_live(void *arg, uint64_t conn)
+{
+	rs_pipeline_sweep_live(arg, conn);
+}
+
+static void on_policy(void *arg, uint64_t conn, const struct rs_bpf_policy *policy)
+{
+	/* A refusal (map full) costs copying, nothing else. */
+	(void)rs_kernel_policy(((struct agent *)arg)->kernel, conn, policy);
+}
+
+static void on_tick(void *arg)
+{
+	struct agent *a = arg;
+	uint64_t now = rs_clock_mono();
+
+	if (a->record)
+		return;
+	a->ticks++;
+	rs_pipeline_tick(&a->pl, now);
+	if (a->ticks % CLOCK_TICKS == 0)
+		a->pl.trace.wall_offset = rs_clock_wall_offset();
+	if (a->ticks % SWEEP_TICKS == 0) {
+		rs_pipeline_sweep_begin(&a->pl);
+		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)
+			rs_pipeline_sweep_end(&a->pl);
+	}
+	if (a->pl.batch.nspans && now - a->last_flush_ns >= FLUSH_NS)
+		rs_pipeline_flush(&a->pl);
+	rs_out_tick(&a->out, now);
+}
+
+static void on_end(void *arg)
+{
+	stop(arg, RS_EXIT_OK);
+}
+
+/* -- the traced command -- */
+
+/* Forks; the child waits until its gate is closed, so that the filter knows it before it runs. */
+static int start_child(struct agent *a)
+{
+	int gate[2];
+	char c;
+
+	if (pipe(gate))
+		return -errno;
+	a->child = fork();
+	if (a->child < 0) {
+		close(gate[0]);
+		close(gate[1]);
+		a->child = 0;
+		return -errno;
+	}
+	if (a->child == 0) {
+		close(gate[1]);
+		while (read(gate[0], &c, 1) < 0 && errno == EINTR)
+			;
+		close(gate[0]);
+		rs_loop_signals_default();
+		execvp(a->cfg->cmd[0], a->cfg->cmd);
+		rs_error("cannot run %s: %s", a->cfg->cmd[0], strerror(errno));
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	close(gate[0]);
+	a->child_gate = gate[1];
+	return 0;
+}
+
+static void open_gate(struct agent *a)
+{
+	if (a->child_gate >= 0)
+		close(a->child_gate);
+	a->child_gate = -1;
+}
+
+static void on_signal(void *arg, int signo)
+{
+	struct agent *a = arg;
+	int status;
+
+	switch (signo) {
+	case SIGCHLD:
+		if (!a->child || waitpid(a->child, &status, WNOHANG) != a->child)
+			break;
+		a->child_ended = true;
+		a->rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		rs_loop_stop(&a->loop);
+		break;
+	case SIGINT:
+	case SIGTERM:
+		/* A terminal sends SIGINT to the command too; it decides when it ends. */
+		if (a->child && !a->child_ended && signo == SIGTERM)
+			kill(a->child, signo);
+		else if (!a->child || a->child_ended)
+			stop(a, RS_EXIT_OK);
+		break;
+	}
+}
+
+/* -- life -- */
+
+static void kernel_opts(const struct rs_config *cfg, struct rs_kernel_opts *o, uint32_t *pids)
+{
+	*o = (struct rs_kernel_opts){ .mode = (enum rs_capture_mode)cfg->capture, .ring_bytes = cfg->ring_size };
+	for (uint32_t i = 0; i < cfg->pids.n; i++)
+		pids[o->npids++] = cfg->pids.v[i];
+	o->pids = pids;
+	o->cfg.filter_comm = (uint8_t)cfg->comms.n;
+	memcpy(o->cfg.comm, cfg->comms.v, sizeof(o->cfg.comm));
+	o->cfg.filter_port = (uint8_t)cfg->ports.n;
+	memcpy(o->cfg.port, cfg->ports.v, sizeof(o->cfg.port));
+}
+
+static int start_kernel(struct agent *a)
+{
+	uint32_t pids[RS_CONFIG_PIDS + 1];
+	struct rs_kernel_opts opts;
+	struct rs_kernel_err err = { 0 };
+
+	kernel_opts(a->cfg, &opts, pids);
+	if (a->child)
+		pids[opts.npids++] = (uint32_t)a->child;
+	opts.cfg.filter_pid = opts.npids > 0;
+	if (rs_kernel_open(&opts, &a->kernel, &err) || rs_kernel_attach(a->kernel, &err)) {
+		rs_error("%s", err.msg);
+		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
+	}
+	return RS_EXIT_OK;
+}
+
+static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *o)
+{
+	*o = (struct rs_pipeline_opts){
+		.max_conns = (uint32_t)cfg->max_connections,
+		.request_timeout_ns = cfg->request_timeout,
+	};
+}
+
+/* Where spans (or records) go. */
+static int open_output(struct agent *a)
+{
+	struct rs_config *cfg = a->cfg;
+	const char *format = cfg->format, *path = cfg->output;
+	bool append = false;
+	char err[256];
+	int rc;
+
+	if (cfg->command == RS_CMD_record) {
+		if (!cfg->output) {
+			rs_error("record: where to? give -o FILE");
+			return RS_EXIT_USAGE;
+		}
+		a->record = fopen(cfg->output, "wbe");
+		if (!a->record || rs_tev_write_header(a->record, rs_clock_wall_offset())) {
+			rs_error("cannot write %s: %s", cfg->output, strerror(errno));
+			return RS_EXIT_FAILED;
+		}
+		return RS_EXIT_OK;
+	}
+	if (cfg->command == RS_CMD_run) {
+		format = "otlp-json";
+		path = cfg->file;
+		append = true;
+		if (strcmp(cfg->exporter, "file") == 0 && !path) {
+			rs_error("exporter file: where to? give --file FILE");
+			return RS_EXIT_USAGE;
+		}
+	}
+	if (cfg->command == RS_CMD_replay && cfg->encoder)
+		format = cfg->encoder;
+	rc = rs_out_open(&a->out, format, path, append, false, &a->pl.n, err, sizeof(err));
+	if (rc) {
+		rs_error("%s", err);
+		return rc == -ENOENT ? RS_EXIT_USAGE : RS_EXIT_FAILED;
+	}
+	return RS_EXIT_OK;
+}
+
+static int start(struct agent *a)
+{
+	struct rs_pipeline_opts popts;
+	int rc;
+
+	a->started_ns = rs_clock_mono();
+	rc = rs_loop_init(&a->loop);
+	if (!rc)
+		rc = rs_loop_signals(&a->loop, on_signal, a);
+	if (rc) {
+		rs_error("cannot set up the event loop: %s", strerror(-rc));
+		return RS_EXIT_FAILED;
+	}
+	pipeline_opts(a->cfg, &popts);
+	popts.live = true;
+	popts.wall_offset = rs_clock_wall_offset();
+	rc = rs_pipeline_init(&a->pl, &popts);
+	if (rc) {
+		rs_error("cannot set up the pipeline: %s", strerror(-rc));
+		return RS_EXIT_FAILED;
+	}
+	a->pl.flush = on_flush;
+	a->pl.l7.policy = on_policy;
+	a->pl.arg = a->pl.l7.policy_arg = a;
+	rc = open_output(a);
+	if (rc)
+		return rc;
+	if (a->cfg->cmd) {
+		rc = start_child(a);
+		if (rc) {
+			rs_error("cannot start %s: %s", a->cfg->cmd[0], strerror(-rc));
+			return RS_EXIT_FAILED;
+		}
+	}
+	rc = start_kernel(a);
+	if (rc)
+		return rc;
+	a->drain_period = DRAIN_BUSY_NS;
+	rc = rs_loop_add(&a->loop, &a->ring, rs_kernel_fd(a->kernel), EPOLLIN, on_ring, a);
+	if (!rc)
+		rc = rs_loop_timer_start(&a->loop, &a->drain, DRAIN_BUSY_NS, DRAIN_BUSY_NS, on_drain, a);
+	if (!rc)
+		rc = rs_loop_timer_start(&a->loop, &a->tick, TICK_NS, TICK_NS, on_tick, a);
+	if (!rc && a->cfg->duration)
+		rc = rs_loop_timer_start(&a->loop, &a->end, a->cfg->duration, 0, on_end, a);
+	if (rc) {
+		rs_error("cannot set up the event loop: %s", strerror(-rc));
+		return RS_EXIT_FAILED;
+	}
+	rs_info("capturing (%s)", rs_kernel_backend(a->kernel));
+	return RS_EXIT_OK;
+}
+
+/* What the kernel still holds, then what is open, then what is in the batch. */
+static void finish(struct agent *a)
+{
+	while (a->kernel && rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a) == DRAIN_BUDGET)
+		;
+	if (!a->record && a->kernel)
+		rs_pipeline_finish(&a->pl);
+}
+
+static void release(struct agent *a)
+{
+	open_gate(a);
+	rs_kernel_close(a->kernel);
+	rs_pipeline_release(&a->pl);
+	if (a->record && fclose(a->record) && a->rc == RS_EXIT_OK) {
+		rs_error("cannot write %s: %s", a->cfg->output, strerror(errno));
+		a->rc = RS_EXIT_FAILED;
+	}
+	rs_out_close(&a->out);
+	rs_loop_timer_stop(&a->loop, &a->drain);
+	rs_loop_timer_stop(&a->loop, &a->tick);
+	rs_loop_timer_stop(&a->loop, &a->end);
+	rs_loop_release(&a->loop);
+}
+
+int rs_agent_capture(struct rs_config *cfg)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a) {
+		rs_error("out of memory");
+		return RS_EXIT_FAILED;
+	}
+	a->cfg = cfg;
+	a->child_gate = -1;
+	a->ring.fd = a->drain.w.fd = a->tick.w.fd = a->end.w.fd = -1;
+	a->rc = start(a);
+	if (a->rc == RS_EXIT_OK) {
+		open_gate(a);
+		rc = rs_loop_run(&a->loop);
+		if (rc) {
+			rs_error("event loop: %s", strerror(-rc));
+			a->rc = RS_EXIT_FAILED;
+		}
+		finish(a);
+	} else if (a->child) {
+		kill(a->child, SIGKILL); /* it waits at its gate and has run nothing */
+		waitpid(a->child, NULL, 0);
+	}
+	release(a);
+	rc = a->rc;
+	free(a);
+	return rc;
+}
+
+/* -- replay -- */
+
+static int on_replayed(void *arg, const struct rs_ev_hdr *ev)
+{
+	struct agent *a = arg;
+
+	rs_pipeline_event(&a->pl, ev);
+	rs_pipeline_tick(&a->pl, ev->ts_ns);
+	set_batch_limit(a);
+	return enough(a) || a->rc != RS_EXIT_OK;
+}
+
+/* A script starts with '{' (or is blank); a recording with its magic. */
+static int replay_file(struct agent *a, FILE *f, const char *name)
+{
+	char err[256] = "";
+	int c = getc(f), rc;
+
+	if (c != EOF)
+		ungetc(c, f);
+	if (c == 'R')
+		rc = rs_tev_read(f, &a->pl.trace.wall_offset, on_replayed, a, err, sizeof(err));
+	else
+		rc = rs_script_read(f, on_replayed, a, err, sizeof(err));
+	if (rc && rc != -ECANCELED) {
+		rs_error("%s: %s", name, err);
+		return RS_EXIT_FAILED;
+	}
+	return RS_EXIT_OK;
+}
+
+int rs_agent_replay(struct rs_config *cfg)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	struct rs_pipeline_opts popts;
+	FILE *f;
+	int rc;
+
+	if (!a) {
+		rs_error("out of memory");
+		return RS_EXIT_FAILED;
+	}
+	if (cfg->nargs != 1) {
+		rs_error("replay: one FILE is expected, or - for standard input");
+		free(a);
+		return RS_EXIT_USAGE;
+	}
+	f = strcmp(cfg->args[0], "-") ? fopen(cfg->args[0], "rbe") : stdin;
+	if (!f) {
+		rs_error("cannot read %s: %s", cfg->args[0], strerror(errno));
+		free(a);
+		return RS_EXIT_FAILED;
+	}
+	a->cfg = cfg;
+	pipeline_opts(cfg, &popts);
+	popts.seed = cfg->seed;
+	if (rs_pipeline_init(&a->pl, &popts)) {
+		rs_error("out of memory");
+		a->rc = RS_EXIT_FAILED;
+	} else {
+		a->pl.flush = on_flush;
+		a->pl.arg = a;
+		a->rc = open_output(a);
+	}
+	if (a->rc == RS_EXIT_OK) {
+		rc = replay_file(a, f, cfg->args[0]);
+		/* What came before a bad line is kept. */
+		rs_pipeline_finish(&a->pl);
+		if (a->rc == RS_EXIT_OK)
+			a->rc = rc;
+	}
+	if (f != stdin)
+		fclose(f);
+	rs_pipeline_release(&a->pl);
+	rs_out_close(&a->out);
+	rc = a->rc;
+	free(a);
+	return rc;
+}

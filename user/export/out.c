@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define POOL_BYTES (64u << 20)
+
+int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append, bool color,
+		struct rs_counters *n, char *err, size_t err_len)
+{
+	int rc;
+
+	(void)color;
+	*o = (struct rs_out){ .fd = STDOUT_FILENO, .n = n };
+	rc = rs_bufpool_init(&o->pool, POOL_BYTES);
+	if (rc) {
+		snprintf(err, err_len, "out of memory");
+		return rc;
+	}
+	rc = rs_encoder_new(format, &o->pool, NULL, &o->enc);
+	if (rc) {
+		snprintf(err, err_len, rc == -ENOENT ? "no format '%s'" : "format '%s': out of memory", format);
+		rs_out_close(o);
+		return rc;
+	}
+	o->lines = strcmp(o->enc->ops->suffix, "json") == 0;
+	if (!path || strcmp(path, "-") == 0)
+		return 0;
+	o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0644);
+	if (o->fd < 0) {
+		rc = -errno;
+		snprintf(err, err_len, "cannot write %s: %s", path, strerror(errno));
+		o->fd = STDOUT_FILENO;
+		rs_out_close(o);
+		return rc;
+	}
+	o->own_fd = true;
+	return 0;
+}
+
+static int write_all(int fd, struct iovec *iov, int n)
+{
+	while (n) {
+		ssize_t r = writev(fd, iov, n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		while (n && (size_t)r >= iov->iov_len) {
+			r -= (ssize_t)iov->iov_len;
+			iov++;
+			n--;
+		}
+		if (n) {
+			iov->iov_base = (char *)iov->iov_base + r;
+			iov->iov_len -= (size_t)r;
+		}
+	}
+	return 0;
+}
+
+static void note(struct rs_out *o, uint64_t spans, int rc)
+{
+	if (rc) {
+		o->err = rc;
+		o->last_err_ns = rs_clock_mono();
+		o->failed += spans;
+		o->n->v[RS_C_EXPORT_FAILED] += spans;
+	} else {
+		o->last_ok_ns = rs_clock_mono();
+		o->sent += spans;
+		o->n->v[RS_C_EXPORT_SENT] += spans;
+	}
+}
+
+static int encode_batch(struct rs_out *o, const struct rs_batch *b)
+{
+	struct rs_encode run = { .batch = b };
+	uint32_t before = 0;
+	int rc;
+
+	while (!(rc = rs_encode(o->enc, &run)) && run.out.niov) {
+		struct iovec iov[RS_PAYLOAD_BUFS + 1];
+		int n = run.out.niov;
+
+		memcpy(iov, run.out.iov, sizeof(run.out.iov[0]) * (size_t)n);
+		if (o->lines)
+			iov[n++] = (struct iovec){ (void *)"\n", 1 };
+		rc = write_all(o->fd, iov, n);
+		rs_payload_release(&run.out);
+		note(o, run.spans - before, rc);
+		before = run.spans;
+		if (rc)
+			break;
+	}
+	for (int i = 0; i < RS_SKIP_COUNT; i++) {
+		o->n->v[RS_C_EXPORT_ENCODE] += run.skipped[i];
+		before += run.skipped[i];
+	}
+	/* What a failed write or a lack of memory left behind. */
+	if (rc && before < b->nspans)
+		note(o, b->nspans - before, rc);
+	return rc;
+}
+
+int rs_out_batch(struct rs_out *o, const struct rs_batch *b)
+{
+	return encode_batch(o, b);
+}
+
+int rs_out_tick(struct rs_out *o, uint64_t now_ns)
+{
+	(void)o;
+	(void)now_ns;
+	return 0;
+}
+
+int rs_out_close(struct rs_out *o)
+{
+	int rc = 0;
+
+	rs_encoder_free(o->enc);
+	if (o->pool.scratch)
+		rs_bufpool_release(&o->pool);
+	if (o->own_fd && close(o->fd))
+		rc = -errno;
+	*o = (struct rs_out){ .fd = -1 };
+	return rc;
+}
