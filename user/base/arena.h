@@ -19,6 +19,7 @@ struct rs_arena_chunk;
 
 struct rs_arena {
 	struct rs_arena_chunk *first, *cur;
+	struct rs_arena_chunk *big; /* of one object each; freed at reset */
 	char *pos, *end;   /* free part of cur; end leaves RS_ARENA_PAD behind it */
 	size_t chunk_size; /* of a normal chunk */
 	size_t limit;      /* bytes of all chunks together */
@@ -38,11 +39,13 @@ void *rs_arena_alloc_slow(struct rs_arena *a, size_t size);
 /* `size` bytes aligned to 8, not zeroed; NULL at the limit or without memory. */
 static inline void *rs_arena_alloc(struct rs_arena *a, size_t size)
 {
-	size = (size + 7) & ~(size_t)7;
-	if (size <= (size_t)(a->end - a->pos)) {
+	size_t rounded = (size + 7) & ~(size_t)7;
+
+	/* rounded < size: it wrapped */
+	if (rounded >= size && rounded <= (size_t)(a->end - a->pos)) {
 		void *p = a->pos;
 
-		a->pos += size;
+		a->pos += rounded;
 		return p;
 	}
 	return rs_arena_alloc_slow(a, size);

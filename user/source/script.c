@@ -231,7 +231,8 @@ static int emit_data(struct script *s, struct rs_ev_data *d, const char *bytes, 
 		size_t cap = n - done < RS_CAP_MAX ? n - done : RS_CAP_MAX;
 		int rc;
 
-		memcpy(d->data, bytes + done, cap);
+		if (cap)
+			memcpy(d->data, bytes + done, cap);
 		d->cap = (uint32_t)cap;
 		/* The last record carries what was not captured. */
 		d->len = (uint32_t)(done + cap < n ? cap : len - done);
