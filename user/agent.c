@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent_status.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "export/out.h"
@@ -16,6 +17,7 @@
 #include "pipeline.h"
 #include "source/script.h"
 #include "source/tev.h"
+#include "status/control.h"
 
 #define MS 1000000ull
 
@@ -35,6 +37,7 @@ struct agent {
 	struct rs_kernel *kernel;
 	struct rs_pipeline pl;
 	struct rs_out out;
+	struct rs_control control;
 	FILE *record; /* `record` only */
 	int rc;       /* enum rs_exit */
 
@@ -320,6 +323,38 @@ static int open_output(struct agent *a)
 	return RS_EXIT_OK;
 }
 
+static void on_status(void *arg, struct rs_status *s)
+{
+	struct agent *a = arg;
+	const struct rs_config *cfg = a->cfg;
+	const struct rs_agent_view v = {
+		.pl = &a->pl,
+		.kernel = a->kernel,
+		.out = &a->out,
+		.exporter = cfg->command == RS_CMD_run ? cfg->exporter : cfg->format,
+		.target = cfg->command == RS_CMD_run && cfg->file ? cfg->file : cfg->output ? cfg->output : "-",
+		.now_ns = rs_clock_mono(),
+		.started_ns = a->started_ns,
+		.last_record_ns = a->last_record_ns,
+	};
+
+	s->command = rs_command_info[cfg->command].name;
+	rs_agent_status(s, &v);
+}
+
+/* The agent answers always, the others when they are asked to. */
+static int open_control(struct agent *a)
+{
+	char err[256];
+
+	if (a->cfg->command != RS_CMD_run && a->cfg->source[RS_O_socket] == RS_FROM_DEFAULT)
+		return RS_EXIT_OK;
+	if (rs_control_open(&a->control, &a->loop, a->cfg->socket, on_status, a, err, sizeof(err)) == 0)
+		return RS_EXIT_OK;
+	rs_error("%s", err);
+	return RS_EXIT_FAILED;
+}
+
 static int start(struct agent *a)
 {
 	struct rs_pipeline_opts popts;
@@ -344,7 +379,9 @@ static int start(struct agent *a)
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;
 	a->pl.arg = a->pl.l7.policy_arg = a;
-	rc = open_output(a);
+	rc = open_control(a);
+	if (!rc)
+		rc = open_output(a);
 	if (rc)
 		return rc;
 	if (a->cfg->cmd) {
@@ -385,6 +422,7 @@ static void finish(struct agent *a)
 static void release(struct agent *a)
 {
 	open_gate(a);
+	rs_control_close(&a->control);
 	rs_kernel_close(a->kernel);
 	rs_pipeline_release(&a->pl);
 	if (a->record && fclose(a->record) && a->rc == RS_EXIT_OK) {
@@ -460,6 +498,24 @@ static int replay_file(struct agent *a, FILE *f, const char *name)
 	return RS_EXIT_OK;
 }
 
+/* A line per counter: stage, kind, name, value, with tabs between. */
+static int write_ledger(struct rs_pipeline *pl, const char *path)
+{
+	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
+	FILE *f = fopen(path, "we");
+
+	rs_pipeline_gauges(pl);
+	for (int i = 0; f && i < RS_C_COUNT; i++) {
+		const struct rs_counter_info *c = &rs_counter_info[i];
+
+		fprintf(f, "%s\t%s\t%s\t%llu\n", c->stage, kind[c->kind], c->name, (unsigned long long)pl->n.v[i]);
+	}
+	if (f && !ferror(f) && fclose(f) == 0)
+		return RS_EXIT_OK;
+	rs_error("cannot write %s: %s", path, strerror(errno));
+	return RS_EXIT_FAILED;
+}
+
 int rs_agent_replay(struct rs_config *cfg)
 {
 	struct agent *a = calloc(1, sizeof(*a));
@@ -499,6 +555,8 @@ int rs_agent_replay(struct rs_config *cfg)
 		rs_pipeline_finish(&a->pl);
 		if (a->rc == RS_EXIT_OK)
 			a->rc = rc;
+		if (cfg->ledger && write_ledger(&a->pl, cfg->ledger) && a->rc == RS_EXIT_OK)
+			a->rc = RS_EXIT_FAILED;
 	}
 	if (f != stdin)
 		fclose(f);

@@ -35,9 +35,30 @@ static void on_message(void *arg, const struct rs_msg *m)
 	o = rs_pair_add(&pl->pair, f->c, m);
 	if (!o)
 		return;
+	if (m->type == RS_MSG_REQUEST) {
+		pl->proto[f->c->l7.proto].requests++;
+		if (f->c->proc)
+			f->c->proc->requests++;
+	}
 	rs_trace_message(&pl->trace, o, m);
 	if (o->finished)
 		finish(pl, o);
+}
+
+static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct rs_proc *p)
+{
+	const struct rs_span *s = p->batch_group->last;
+
+	pl->n.v[RS_C_TRACE_SPANS]++;
+	pl->last_span_ns = pl->now;
+	p->spans++;
+	p->errors += s->status == RS_STATUS_ERROR;
+	for (int i = 0; i < RS_PROTO_COUNT; i++) {
+		if (rs_protos[i] != o->x.ops)
+			continue;
+		pl->proto[i].spans++;
+		pl->proto[i].errors += s->status == RS_STATUS_ERROR;
+	}
 }
 
 /* A finished exchange becomes a span and is given back. */
@@ -54,12 +75,10 @@ static void finish(struct rs_pipeline *pl, struct rs_open *o)
 			if (rs_trace_assemble(&pl->trace, o, p, &pl->batch))
 				p = NULL;
 		}
-		if (p) {
-			p->spans++;
-			pl->n.v[RS_C_TRACE_SPANS]++;
-		} else {
+		if (p)
+			count_span(pl, o, p);
+		else
 			pl->n.v[RS_C_TRACE_NO_MEMORY]++;
-		}
 	}
 	rs_pair_put(&pl->pair, o);
 	if (pl->batch.nspans >= pl->o.batch_spans)

@@ -33,6 +33,10 @@ struct rs_pipeline {
 	struct rs_trace trace;
 	struct rs_procs procs;
 	struct rs_batch batch;
+	struct {
+		uint64_t requests, spans, errors;
+	} proto[RS_PROTO_COUNT];
+	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
 	uint64_t now; /* time of the newest record or tick, CLOCK_MONOTONIC */
 
 	/* The batch is full: send its spans. It is reset when the call returns. */

@@ -313,7 +313,7 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 		/* The pid was reused and the exit not seen: another process, the entry serves on. */
 		p->start_ns = start_ns;
 		p->exited = false;
-		p->spans = p->requests = 0;
+		p->spans = p->requests = p->errors = 0;
 		set_comm(p, comm);
 		learn(ps, p);
 		return p;

@@ -28,7 +28,7 @@ struct rs_proc {
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
-	uint64_t spans, requests;
+	uint64_t spans, requests, errors;
 
 	/* Of the batch under construction (see trace/assemble.c): */
 	uint64_t batch_serial, batch_origin;

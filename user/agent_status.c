@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent_status.h"
+
+#include <stdio.h>
+
+static uint64_t age(uint64_t now, uint64_t then)
+{
+	if (!then)
+		return RS_STATUS_NEVER;
+	return now > then ? now - then : 0;
+}
+
+static void add_probes(struct rs_status *s, struct rs_kernel *k)
+{
+	const struct rs_probe_state *p;
+	size_t n = rs_kernel_probes(k, &p);
+
+	for (size_t i = 0; i < n; i++) {
+		struct rs_status_probe *to = rs_status_add_probe(s);
+
+		if (!to)
+			return;
+		to->name = rs_status_str(s, str_c(p[i].name));
+		to->purpose = rs_status_str(s, str_c(p[i].purpose));
+		to->reason = rs_status_str(s, str_c(p[i].reason));
+		to->state = p[i].attached ? RS_PROBE_ATTACHED : p[i].wanted ? RS_PROBE_FAILED : RS_PROBE_OFF;
+	}
+}
+
+/* Why there are no spans of a process that has connections. */
+static const char *why_not(const struct rs_proc *p)
+{
+	uint32_t known = 0, undecided = 0;
+	struct rs_list *pos;
+
+	if (p->requests || !p->nconns)
+		return "";
+	rs_list_for_each (pos, &p->conns) {
+		const struct rs_conn *c = rs_list_entry(pos, struct rs_conn, of_proc);
+
+		known += rs_l7_proto(&c->l7) != NULL;
+		undecided += c->l7.phase == RS_L7_DETECT;
+	}
+	if (known)
+		return "connections were open before; their next request will be seen";
+	return undecided ? "too few bytes yet to know the protocol" : "speaks no protocol that is known";
+}
+
+static void add_processes(struct rs_status *s, const struct rs_procs *ps)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &ps->lru) {
+		const struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
+		struct rs_status_process *to;
+
+		if (p->exited)
+			continue;
+		to = rs_status_add_process(s);
+		if (!to)
+			continue; /* counted there */
+		to->pid = p->tgid;
+		to->comm = rs_status_str(s, str_of(p->comm, strnlen(p->comm, sizeof(p->comm))));
+		to->service = rs_status_str(s, p->service);
+		to->connections = p->nconns;
+		to->requests = p->requests;
+		to->spans = p->spans;
+		to->errors = p->errors;
+		to->why_not = why_not(p);
+	}
+}
+
+static void add_protocols(struct rs_status *s, const struct rs_pipeline *pl)
+{
+	uint64_t conns[RS_PROTO_COUNT] = { 0 };
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &pl->conns.lru) {
+		const struct rs_conn *c = rs_list_entry(pos, struct rs_conn, lru);
+
+		if (rs_l7_proto(&c->l7))
+			conns[c->l7.proto]++;
+	}
+	for (int i = 0; i < RS_PROTO_COUNT; i++) {
+		struct rs_status_protocol *to = rs_status_add_protocol(s);
+
+		if (!to)
+			return;
+		to->name = rs_protos[i]->name;
+		to->connections = conns[i];
+		to->requests = pl->proto[i].requests;
+		to->spans = pl->proto[i].spans;
+		to->errors = pl->proto[i].errors;
+	}
+}
+
+static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
+{
+	const struct rs_out *o = v->out;
+	struct rs_status_exporter *to = rs_status_add_exporter(s);
+
+	if (!to)
+		return;
+	to->name = v->exporter;
+	to->target = v->target;
+	to->state = !o->last_ok_ns && !o->last_err_ns ? RS_EXPORT_IDLE :
+		    o->last_err_ns > o->last_ok_ns    ? RS_EXPORT_FAILING :
+							RS_EXPORT_OK;
+	to->sent = o->sent;
+	to->failed = o->failed;
+	to->queued = v->pl->batch.nspans;
+	to->last_success_age_ns = age(v->now_ns, o->last_ok_ns);
+	to->last_error_age_ns = age(v->now_ns, o->last_err_ns);
+	to->last_error = o->err ? strerror(-o->err) : "";
+}
+
+void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
+{
+	struct rs_kernel_usage u;
+
+	s->state = RS_STATE_CAPTURING;
+	s->backend = rs_kernel_backend(v->kernel);
+	s->uptime_ns = v->now_ns - v->started_ns;
+	s->last_record_age_ns = age(v->now_ns, v->last_record_ns);
+	s->last_span_age_ns = age(v->now_ns, v->pl->last_span_ns);
+	s->connections = v->pl->conns.pool.in_use;
+	add_probes(s, v->kernel);
+	add_processes(s, &v->pl->procs);
+	add_protocols(s, v->pl);
+	add_exporter(s, v);
+	rs_pipeline_gauges(v->pl);
+	s->user = v->pl->n;
+	rs_kernel_counters(v->kernel, s->kernel_counters);
+	rs_kernel_usage(v->kernel, &u);
+	s->map_bytes = u.map_bytes;
+	s->bpf_run_ns = u.run_ns;
+	s->bpf_runs = u.runs;
+	s->bpf_stats = u.stats_on;
+}
