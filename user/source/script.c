@@ -4,11 +4,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/map.h"
 
 #define SCRIPT_CONNS 65536
@@ -21,7 +22,8 @@ struct totals {
 
 struct script {
 	unsigned long line;
-	struct rs_map conns; /* conn -> struct totals */
+	struct rs_map conns;	/* conn -> struct totals */
+	struct rs_arena arena; /* of one line */
 	rs_record_fn fn;
 	void *arg;
 	char *err;
@@ -41,39 +43,113 @@ static int bad(struct script *s, const char *fmt, ...)
 	return -EBADMSG;
 }
 
-/* An optional or required non-negative integer, at most max. */
-static int get_uint(struct script *s, json_t *o, const char *key, uint64_t max, bool required, uint64_t *ret)
-{
-	json_t *v = json_object_get(o, key);
+/* A line's members, as far as they are known. Absent: UINT64_MAX, STR_NONE, false. */
+struct line {
+	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid;
+	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text, hex;
+	bool present;
+};
 
-	if (!v)
-		return required ? bad(s, "no \"%s\"", key) : 0;
-	if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > max)
-		return bad(s, "\"%s\": an integer from 0 to %" PRIu64 " is expected", key, max);
-	*ret = (uint64_t)json_integer_value(v);
+#define ABSENT UINT64_MAX
+
+enum member_kind {
+	M_UINT,
+	M_STR,
+	M_BOOL,
+};
+
+static const struct member {
+	struct str name;
+	enum member_kind kind;
+	size_t off;
+	uint64_t max; /* M_UINT */
+} members[] = {
+#define UINT(n, m) { { #n, sizeof(#n) - 1 }, M_UINT, offsetof(struct line, n), m }
+#define TEXT(n)    { { #n, sizeof(#n) - 1 }, M_STR, offsetof(struct line, n), 0 }
+	UINT(t, INT64_MAX),    UINT(conn, INT64_MAX),   UINT(pid, UINT32_MAX),   UINT(tid, UINT32_MAX),
+	UINT(off, INT64_MAX),  UINT(len, INT32_MAX),    UINT(seq, UINT32_MAX),   UINT(value, UINT32_MAX),
+	UINT(signal, 255),     UINT(code, UINT32_MAX),  UINT(ppid, UINT32_MAX),  TEXT(type),
+	TEXT(comm),	       TEXT(role),		TEXT(family),		 TEXT(l4),
+	TEXT(local),	       TEXT(peer),		TEXT(dir),		 TEXT(source),
+	TEXT(how),	       TEXT(fact),		TEXT(event),		 TEXT(text),
+	TEXT(hex),	       { { "present", 7 }, M_BOOL, offsetof(struct line, present), 0 },
+#undef UINT
+#undef TEXT
+};
+
+static int read_member(struct script *s, struct rs_json *j, const struct member *m, struct line *l)
+{
+	void *to = (char *)l + m->off;
+
+	switch (m->kind) {
+	case M_STR:
+		rs_json_str(j, to);
+		return 0;
+	case M_BOOL:
+		rs_json_bool(j, to);
+		return 0;
+	case M_UINT:
+		if (rs_json_peek(j) != RS_JSON_NUMBER || !rs_json_u64(j, to) || *(uint64_t *)to > m->max)
+			return bad(s, "\"%.*s\": an integer from 0 to %" PRIu64 " is expected", STR_ARG(m->name), m->max);
+	}
 	return 0;
 }
 
+static int read_line(struct script *s, struct str text, struct line *l)
+{
+	struct rs_json j;
+	size_t row, col;
+	struct str key;
+	int rc = 0;
+
+	memset(l, 0, sizeof(*l));
+	l->t = l->conn = l->pid = l->tid = l->off = l->len = l->seq = ABSENT;
+	l->value = l->signal = l->code = l->ppid = ABSENT;
+	rs_arena_reset(&s->arena);
+	rs_json_init(&j, text, &s->arena);
+	rs_json_object(&j);
+	while (!rc && rs_json_key(&j, &key)) {
+		const struct member *m = NULL;
+
+		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && !m; i++)
+			m = str_eq(members[i].name, key) ? &members[i] : NULL;
+		if (m)
+			rc = read_member(s, &j, m, l);
+		else
+			rs_json_skip(&j);
+	}
+	if (!rc && !j.err && rs_json_more(&j))
+		return bad(s, "one object is expected, more follows");
+	if (!rc && j.err) {
+		rs_json_where(&j, &row, &col);
+		return bad(s, "column %zu: %s", col, j.err);
+	}
+	return rc;
+}
+
 /* An optional or required word of a list; *ret is its position. */
-static int get_word(struct script *s, json_t *o, const char *key, const char *const *words, bool required,
+static int get_word(struct script *s, const char *key, struct str w, const char *const *words, bool required,
 		    unsigned *ret)
 {
-	json_t *v = json_object_get(o, key);
-	const char *w;
 	char all[256] = "";
 	size_t n = 0;
 
-	if (!v)
+	if (!w.ptr)
 		return required ? bad(s, "no \"%s\"", key) : 0;
-	w = json_string_value(v);
 	for (unsigned i = 0; words[i]; i++) {
-		if (w && strcmp(w, words[i]) == 0) {
+		if (str_eq(w, str_c(words[i]))) {
 			*ret = i;
 			return 0;
 		}
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", words[i]);
 	}
 	return bad(s, "\"%s\": one of %s is expected", key, all);
+}
+
+/* What stands there, or else. */
+static uint64_t or_else(uint64_t v, uint64_t other)
+{
+	return v == ABSENT ? other : v;
 }
 
 static void header(struct rs_ev_hdr *h, enum rs_ev_type type, size_t len, uint64_t t)
@@ -86,40 +162,34 @@ static int emit(struct script *s, const void *ev)
 	return s->fn(s->arg, ev) ? -ECANCELED : 0;
 }
 
-static void copy_comm(char to[RS_COMM_LEN], json_t *o)
+static void copy_comm(char to[RS_COMM_LEN], struct str comm)
 {
-	const char *comm = json_string_value(json_object_get(o, "comm"));
-
-	if (comm)
-		memcpy(to, comm, strnlen(comm, RS_COMM_LEN - 1));
+	comm = str_at(comm, 0, RS_COMM_LEN - 1);
+	if (comm.len)
+		memcpy(to, comm.ptr, comm.len);
 }
 
-/* "1.2.3.4:80", "[::1]:80", or, for Unix, a path. */
-static int get_addr(struct script *s, json_t *o, const char *key, unsigned family, __u8 addr[16], __u16 *port)
+/* "1.2.3.4:80" or "[::1]:80". */
+static int get_addr(struct script *s, const char *key, struct str text, unsigned family, __u8 addr[16], __u16 *port)
 {
-	const char *text = json_string_value(json_object_get(o, key)), *colon;
-	char host[64];
-	size_t n;
-	long p;
+	struct str host = text;
+	char buf[64] = "";
+	uint64_t p;
 
-	if (!json_object_get(o, key))
+	if (!text.ptr)
 		return 0;
-	colon = text ? strrchr(text, ':') : NULL;
-	if (!colon)
+	while (host.len && host.ptr[host.len - 1] != ':')
+		host.len--;
+	if (!host.len || !str_u64(str_from(text, host.len), &p) || p > 65535)
 		return bad(s, "\"%s\": an address and port are expected, such as 10.0.0.1:80 or [::1]:80", key);
-	n = (size_t)(colon - text);
-	if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
-		text++;
-		n -= 2;
-	}
-	p = strtol(colon + 1, NULL, 10);
-	if (n >= sizeof(host) || p < 0 || p > 65535)
-		return bad(s, "\"%s\": not an address and port", key);
-	memcpy(host, text, n);
-	host[n] = '\0';
-	if (inet_pton(family == RS_FAMILY_INET6 ? AF_INET6 : AF_INET, host, addr) != 1)
-		return bad(s, "\"%s\": '%s' is not an address of its family", key, host);
+	host.len--;
+	if (host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']')
+		host = str_at(host, 1, host.len - 2);
+	if (host.len < sizeof(buf))
+		memcpy(buf, host.ptr, host.len);
 	*port = (__u16)p;
+	if (inet_pton(family == RS_FAMILY_INET6 ? AF_INET6 : AF_INET, buf, addr) != 1)
+		return bad(s, "\"%s\": '%.*s' is not an address of its family", key, STR_ARG(host));
 	return 0;
 }
 
@@ -137,40 +207,35 @@ static struct totals *totals_of(struct script *s, uint64_t conn)
 	return t;
 }
 
-static int on_open(struct script *s, json_t *o, uint64_t t, uint64_t conn)
+static int on_open(struct script *s, const struct line *l)
 {
 	static const char *const roles[] = { "unknown", "client", "server", NULL };
 	static const char *const families[] = { "unknown", "inet", "inet6", "unix", NULL };
 	static const char *const l4s[] = { "unknown", "tcp", "udp", NULL };
 	unsigned role = 0, family = RS_FAMILY_INET, l4 = RS_L4_TCP;
-	uint64_t pid = 0, tid = 0;
-	struct rs_ev_open ev = { .conn = conn };
+	struct rs_ev_open ev = { .conn = l->conn };
 	int rc;
 
-	if ((rc = get_uint(s, o, "pid", UINT32_MAX, false, &pid)) || (tid = pid, 0) ||
-	    (rc = get_uint(s, o, "tid", UINT32_MAX, false, &tid)) ||
-	    (rc = get_word(s, o, "role", roles, false, &role)) ||
-	    (rc = get_word(s, o, "family", families, false, &family)) ||
-	    (rc = get_word(s, o, "l4", l4s, false, &l4)))
+	if ((rc = get_word(s, "role", l->role, roles, false, &role)) ||
+	    (rc = get_word(s, "family", l->family, families, false, &family)) ||
+	    (rc = get_word(s, "l4", l->l4, l4s, false, &l4)))
 		return rc;
-	header(&ev.h, RS_EV_OPEN, sizeof(ev), t);
-	if (json_is_true(json_object_get(o, "present")))
+	header(&ev.h, RS_EV_OPEN, sizeof(ev), l->t);
+	if (l->present)
 		ev.h.flags |= RS_EVF_PRESENT;
-	ev.tgid = (uint32_t)pid;
-	ev.tid = (uint32_t)tid;
+	ev.tgid = (uint32_t)or_else(l->pid, 0);
+	ev.tid = (uint32_t)or_else(l->tid, ev.tgid);
 	ev.role = (uint8_t)role;
 	ev.family = (uint8_t)family;
 	ev.l4 = family == RS_FAMILY_UNIX ? RS_L4_UNKNOWN : (uint8_t)l4;
-	copy_comm(ev.comm, o);
+	copy_comm(ev.comm, l->comm);
 	if (family == RS_FAMILY_UNIX) {
-		const char *path = json_string_value(json_object_get(o, "local"));
+		struct str path = str_at(l->local.len ? l->local : l->peer, 0, sizeof(ev.path));
 
-		if (!path || !*path)
-			path = json_string_value(json_object_get(o, "peer"));
-		if (path)
-			memcpy(ev.path, path, strnlen(path, sizeof(ev.path)));
-	} else if ((rc = get_addr(s, o, "local", family, ev.laddr, &ev.lport)) ||
-		   (rc = get_addr(s, o, "peer", family, ev.raddr, &ev.rport))) {
+		if (path.len)
+			memcpy(ev.path, path.ptr, path.len);
+	} else if ((rc = get_addr(s, "local", l->local, family, ev.laddr, &ev.lport)) ||
+		   (rc = get_addr(s, "peer", l->peer, family, ev.raddr, &ev.rport))) {
 		return rc;
 	}
 	return emit(s, &ev);
@@ -184,55 +249,43 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The bytes of "text" or "hex", allocated; *ret_n 0 without either. */
-static int get_bytes(struct script *s, json_t *o, char **ret, size_t *ret_n)
+/* The bytes of "text" or "hex"; none without either. */
+static int get_bytes(struct script *s, const struct line *l, struct str *ret)
 {
-	json_t *text = json_object_get(o, "text"), *hex = json_object_get(o, "hex");
-	json_t *v = text ? text : hex;
-	size_t n;
 	char *p;
 
-	*ret = NULL;
-	*ret_n = 0;
-	if (!v)
+	*ret = l->text;
+	if (!l->hex.ptr)
 		return 0;
-	if (!json_is_string(v) || (text && hex))
-		return bad(s, "one string is expected: \"text\" or \"hex\"");
-	n = json_string_length(v);
-	if (hex && n % 2)
+	if (l->text.ptr)
+		return bad(s, "\"text\" or \"hex\" is expected, not both");
+	if (l->hex.len % 2)
 		return bad(s, "\"hex\": an odd number of digits");
-	p = malloc(n + 1);
+	p = rs_arena_alloc(&s->arena, l->hex.len / 2);
 	if (!p)
 		return -ENOMEM;
-	memcpy(p, json_string_value(v), n);
-	if (hex) {
-		for (size_t i = 0; i < n; i += 2) {
-			int hi = hex_digit(p[i]), lo = hex_digit(p[i + 1]);
+	for (size_t i = 0; i < l->hex.len; i += 2) {
+		int hi = hex_digit(l->hex.ptr[i]), lo = hex_digit(l->hex.ptr[i + 1]);
 
-			if (hi < 0 || lo < 0) {
-				free(p);
-				return bad(s, "\"hex\": digit %zu is not one", i + 1);
-			}
-			p[i / 2] = (char)(hi << 4 | lo);
-		}
-		n /= 2;
+		if (hi < 0 || lo < 0)
+			return bad(s, "\"hex\": digit %zu is not one", i + (hi < 0 ? 1 : 2));
+		p[i / 2] = (char)(hi << 4 | lo);
 	}
-	*ret = p;
-	*ret_n = n;
+	*ret = str_of(p, l->hex.len / 2);
 	return 0;
 }
 
 /* A long text becomes several records, as the kernel side would make them. */
-static int emit_data(struct script *s, struct rs_ev_data *d, const char *bytes, size_t n, uint64_t len)
+static int emit_data(struct script *s, struct rs_ev_data *d, struct str bytes, uint64_t len)
 {
-	size_t done = 0;
+	size_t done = 0, n = bytes.len;
 
 	do {
 		size_t cap = n - done < RS_CAP_MAX ? n - done : RS_CAP_MAX;
 		int rc;
 
 		if (cap)
-			memcpy(d->data, bytes + done, cap);
+			memcpy(d->data, bytes.ptr + done, cap);
 		d->cap = (uint32_t)cap;
 		/* The last record carries what was not captured. */
 		d->len = (uint32_t)(done + cap < n ? cap : len - done);
@@ -247,137 +300,108 @@ static int emit_data(struct script *s, struct rs_ev_data *d, const char *bytes, 
 	return 0;
 }
 
-static int on_data(struct script *s, json_t *o, uint64_t t, uint64_t conn)
+static int on_data(struct script *s, const struct line *l)
 {
 	static const char *const dirs[] = { "in", "out", NULL };
 	static const char *const sources[] = { "socket", "tls", NULL };
 	_Alignas(8) char buf[sizeof(struct rs_ev_data) + RS_CAP_MAX] = { 0 };
 	struct rs_ev_data *d = (void *)buf;
+	struct totals *tot = totals_of(s, l->conn);
 	unsigned dir = 0, source = 0;
-	uint64_t pid = 0, tid, off, len, seq;
-	struct totals *tot = totals_of(s, conn);
-	char *bytes;
-	size_t n;
+	struct str bytes;
+	uint64_t len;
 	int rc;
 
 	if (!tot)
 		return -ENOMEM;
-	if ((rc = get_word(s, o, "dir", dirs, true, &dir)) || (rc = get_word(s, o, "source", sources, false, &source)) ||
-	    (rc = get_uint(s, o, "pid", UINT32_MAX, false, &pid)) || (rc = get_bytes(s, o, &bytes, &n)))
+	if ((rc = get_word(s, "dir", l->dir, dirs, true, &dir)) ||
+	    (rc = get_word(s, "source", l->source, sources, false, &source)) || (rc = get_bytes(s, l, &bytes)))
 		return rc;
-	tid = pid;
-	off = tot->off[dir];
-	len = n;
-	seq = tot->seq[dir];
-	if ((rc = get_uint(s, o, "tid", UINT32_MAX, false, &tid)) || (rc = get_uint(s, o, "off", INT64_MAX, false, &off)) ||
-	    (rc = get_uint(s, o, "len", INT32_MAX, false, &len)) ||
-	    (rc = get_uint(s, o, "seq", UINT32_MAX, false, &seq)))
-		goto out;
-	if (len < n) {
-		rc = bad(s, "\"len\": less than the %zu bytes given", n);
-		goto out;
-	}
-	if (len == 0) {
-		rc = bad(s, "no bytes: \"text\", \"hex\" or \"len\" is expected");
-		goto out;
-	}
-	header(&d->h, RS_EV_DATA, sizeof(*d), t);
-	d->h.flags = n ? 0 : RS_EVF_NODATA;
-	d->conn = conn;
-	d->off = off;
-	d->tgid = (uint32_t)pid;
-	d->tid = (uint32_t)tid;
-	d->seq = (uint32_t)seq;
+	len = or_else(l->len, bytes.len);
+	if (len < bytes.len)
+		return bad(s, "\"len\": less than the %zu bytes given", bytes.len);
+	if (len == 0)
+		return bad(s, "no bytes: \"text\", \"hex\" or \"len\" is expected");
+	header(&d->h, RS_EV_DATA, sizeof(*d), l->t);
+	d->h.flags = bytes.len ? 0 : RS_EVF_NODATA;
+	d->conn = l->conn;
+	d->off = or_else(l->off, tot->off[dir]);
+	d->tgid = (uint32_t)or_else(l->pid, 0);
+	d->tid = (uint32_t)or_else(l->tid, d->tgid);
+	d->seq = (uint32_t)or_else(l->seq, tot->seq[dir]);
 	d->dir = (uint8_t)dir;
 	d->source = (uint8_t)source;
-	tot->off[dir] = off + len;
-	tot->seq[dir] = seq ? (uint32_t)(seq + len) : 0;
-	rc = emit_data(s, d, bytes, n, len);
-out:
-	free(bytes);
-	return rc;
+	tot->off[dir] = d->off + len;
+	tot->seq[dir] = d->seq ? (uint32_t)(d->seq + len) : 0;
+	return emit_data(s, d, bytes, len);
 }
 
-static int on_close(struct script *s, json_t *o, uint64_t t, uint64_t conn)
+static int on_close(struct script *s, const struct line *l)
 {
 	static const char *const hows[] = { "all", "in", "out", NULL };
-	struct rs_ev_close ev = { .conn = conn };
+	struct rs_ev_close ev = { .conn = l->conn };
 	unsigned how = RS_CLOSE_ALL;
-	uint64_t pid = 0;
-	int rc;
+	int rc = get_word(s, "how", l->how, hows, false, &how);
 
-	if ((rc = get_word(s, o, "how", hows, false, &how)) || (rc = get_uint(s, o, "pid", UINT32_MAX, false, &pid)))
+	if (rc)
 		return rc;
-	header(&ev.h, RS_EV_CLOSE, sizeof(ev), t);
+	header(&ev.h, RS_EV_CLOSE, sizeof(ev), l->t);
 	ev.how = how;
-	ev.tgid = (uint32_t)pid;
+	ev.tgid = (uint32_t)or_else(l->pid, 0);
 	return emit(s, &ev);
 }
 
-static int on_fact(struct script *s, json_t *o, uint64_t t, uint64_t conn)
+static int on_fact(struct script *s, const struct line *l)
 {
-	static const char *const facts[] = { "", "retransmit", "reset_in", "reset_out", NULL };
-	struct rs_ev_fact ev = { .conn = conn };
-	uint64_t value = 0;
+	static const char *const facts[] = { "retransmit", "reset_in", "reset_out", NULL };
+	struct rs_ev_fact ev = { .conn = l->conn };
 	unsigned fact = 0;
-	int rc;
+	int rc = get_word(s, "fact", l->fact, facts, true, &fact);
 
-	if ((rc = get_word(s, o, "fact", facts + 1, true, &fact)) ||
-	    (rc = get_uint(s, o, "value", UINT32_MAX, false, &value)))
+	if (rc)
 		return rc;
-	header(&ev.h, RS_EV_FACT, sizeof(ev), t);
-	ev.fact = fact + 1;
-	ev.value = (uint32_t)value;
+	header(&ev.h, RS_EV_FACT, sizeof(ev), l->t);
+	ev.fact = fact + RS_FACT_RETRANSMIT;
+	ev.value = (uint32_t)or_else(l->value, 0);
 	return emit(s, &ev);
 }
 
-static int on_proc(struct script *s, json_t *o, uint64_t t)
+static int on_proc(struct script *s, const struct line *l)
 {
 	static const char *const events[] = { "exec", "exit", "signal", "oom", "fork", NULL };
 	struct rs_ev_proc ev = { 0 };
-	uint64_t pid = 0, signal = 0, code = 0, ppid = 0;
 	unsigned event = 0;
-	int rc;
+	int rc = get_word(s, "event", l->event, events, true, &event);
 
-	if ((rc = get_uint(s, o, "pid", UINT32_MAX, true, &pid)) || (rc = get_word(s, o, "event", events, true, &event)) ||
-	    (rc = get_uint(s, o, "signal", 255, false, &signal)) ||
-	    (rc = get_uint(s, o, "code", UINT32_MAX, false, &code)) ||
-	    (rc = get_uint(s, o, "ppid", UINT32_MAX, false, &ppid)))
+	if (rc)
 		return rc;
-	header(&ev.h, RS_EV_PROC, sizeof(ev), t);
-	ev.tgid = ev.tid = (uint32_t)pid;
-	ev.event = event + 1;
-	ev.signal = (uint32_t)signal;
-	ev.code = (uint32_t)code;
-	ev.ppid = (uint32_t)ppid;
-	copy_comm(ev.comm, o);
+	if (l->pid == ABSENT)
+		return bad(s, "no \"pid\"");
+	header(&ev.h, RS_EV_PROC, sizeof(ev), l->t);
+	ev.tgid = ev.tid = (uint32_t)l->pid;
+	ev.event = event + RS_PROC_EXEC;
+	ev.signal = (uint32_t)or_else(l->signal, 0);
+	ev.code = (uint32_t)or_else(l->code, 0);
+	ev.ppid = (uint32_t)or_else(l->ppid, 0);
+	copy_comm(ev.comm, l->comm);
 	return emit(s, &ev);
 }
 
-static int on_record(struct script *s, json_t *o)
+static int on_line(struct script *s, struct str text)
 {
 	static const char *const types[] = { "open", "data", "close", "fact", "proc", NULL };
-	uint64_t t = 0, conn = 0;
+	static int (*const fn[])(struct script *, const struct line *) = { on_open, on_data, on_close, on_fact, on_proc };
 	unsigned type = 0;
-	int rc;
+	struct line l;
+	int rc = read_line(s, text, &l);
 
-	if (!json_is_object(o))
-		return bad(s, "an object is expected");
-	if ((rc = get_uint(s, o, "t", INT64_MAX, true, &t)) || (rc = get_word(s, o, "type", types, true, &type)) ||
-	    (rc = get_uint(s, o, "conn", INT64_MAX, type != 4, &conn)))
-		return rc;
-	switch (type) {
-	case 0:
-		return on_open(s, o, t, conn);
-	case 1:
-		return on_data(s, o, t, conn);
-	case 2:
-		return on_close(s, o, t, conn);
-	case 3:
-		return on_fact(s, o, t, conn);
-	default:
-		return on_proc(s, o, t);
-	}
+	if (!rc && l.t == ABSENT)
+		rc = bad(s, "no \"t\"");
+	if (!rc)
+		rc = get_word(s, "type", l.type, types, true, &type);
+	if (!rc && l.conn == ABSENT && fn[type] != on_proc)
+		rc = bad(s, "no \"conn\"");
+	return rc ? rc : fn[type](s, &l);
 }
 
 int rs_script_read(FILE *f, rs_record_fn fn, void *arg, char *err, size_t err_len)
@@ -391,20 +415,13 @@ int rs_script_read(FILE *f, rs_record_fn fn, void *arg, char *err, size_t err_le
 	int rc = 0;
 
 	rs_map_init(&s.conns, SCRIPT_CONNS);
+	rs_arena_init(&s.arena, 64 * 1024, 0);
 	errno = 0;
 	while (!rc && (n = getline(&line, &cap, f)) >= 0) {
-		json_error_t jerr;
-		json_t *o;
-
 		s.line++;
 		if (strspn(line, " \t\r\n") == (size_t)n)
 			continue;
-		o = json_loadb(line, (size_t)n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &jerr);
-		if (!o)
-			rc = bad(&s, "column %d: %s", jerr.column, jerr.text);
-		else
-			rc = on_record(&s, o);
-		json_decref(o);
+		rc = on_line(&s, str_of(line, (size_t)n));
 	}
 	if (!rc && ferror(f)) {
 		rc = -errno;
@@ -416,5 +433,6 @@ int rs_script_read(FILE *f, rs_record_fn fn, void *arg, char *err, size_t err_le
 	while ((t = rs_map_next(&s.conns, &pos)))
 		free(t);
 	rs_map_release(&s.conns);
+	rs_arena_release(&s.arena);
 	return rc;
 }
