@@ -15,7 +15,6 @@
 #include "kernel/kernel.h"
 #include "loop/loop.h"
 #include "pipeline.h"
-#include "source/script.h"
 #include "source/tev.h"
 #include "status/control.h"
 
@@ -76,38 +75,16 @@ static void on_flush(void *arg, const struct rs_batch *b)
 	}
 }
 
-/* With --count the batch is sent when the last wanted span is in it. */
-static void set_batch_limit(struct agent *a)
-{
-	uint64_t made = a->pl.n.v[RS_C_TRACE_SPANS], left;
-
-	if (!a->cfg->count)
-		return;
-	left = a->cfg->count > made ? a->cfg->count - made : 0;
-	if (!left)
-		stop(a, RS_EXIT_OK);
-	else if (left + a->pl.batch.nspans < a->pl.o.batch_spans)
-		a->pl.o.batch_spans = (uint32_t)(left + a->pl.batch.nspans);
-}
-
 /* -- input -- */
-
-static bool enough(const struct agent *a)
-{
-	return a->loop.stop || (a->cfg->count && a->pl.n.v[RS_C_TRACE_SPANS] >= a->cfg->count);
-}
 
 static void on_record(void *arg, const struct rs_ev_hdr *ev)
 {
 	struct agent *a = arg;
 
 	a->last_record_ns = ev->ts_ns;
-	if (!a->record) {
-		if (!enough(a))
-			rs_pipeline_event(&a->pl, ev);
-		return;
-	}
-	if (rs_tev_write(a->record, ev) == 0) {
+	if (!a->record)
+		rs_pipeline_event(&a->pl, ev);
+	else if (rs_tev_write(a->record, ev) == 0) {
 		a->recorded++;
 	} else if (!a->loop.stop) {
 		rs_error("cannot write %s: %s", a->cfg->output, strerror(errno));
@@ -120,9 +97,8 @@ static void drain(struct agent *a)
 	size_t n = rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a);
 	uint64_t period = n ? DRAIN_BUSY_NS : a->drain_period * 2;
 
-	if (enough(a))
+	if (a->pl.done)
 		stop(a, RS_EXIT_OK);
-	set_batch_limit(a);
 	if (period > DRAIN_IDLE_NS)
 		period = DRAIN_IDLE_NS;
 	/* More is waiting: at once, after the others' turn. */
@@ -280,6 +256,9 @@ static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *
 	*o = (struct rs_pipeline_opts){
 		.max_conns = (uint32_t)cfg->max_connections,
 		.request_timeout_ns = cfg->request_timeout,
+		.max_spans = cfg->command == RS_CMD_trace ? cfg->count : 0,
+		.live = true,
+		.wall_offset = rs_clock_wall_offset(),
 	};
 }
 
@@ -313,8 +292,6 @@ static int open_output(struct agent *a)
 			return RS_EXIT_USAGE;
 		}
 	}
-	if (cfg->command == RS_CMD_replay && cfg->encoder)
-		format = cfg->encoder;
 	rc = rs_out_open(&a->out, format, path, append, false, &a->pl.n, err, sizeof(err));
 	if (rc) {
 		rs_error("%s", err);
@@ -369,8 +346,6 @@ static int start(struct agent *a)
 		return RS_EXIT_FAILED;
 	}
 	pipeline_opts(a->cfg, &popts);
-	popts.live = true;
-	popts.wall_offset = rs_clock_wall_offset();
 	rc = rs_pipeline_init(&a->pl, &popts);
 	if (rc) {
 		rs_error("cannot set up the pipeline: %s", strerror(-rc));
@@ -462,106 +437,6 @@ int rs_agent_capture(struct rs_config *cfg)
 		waitpid(a->child, NULL, 0);
 	}
 	release(a);
-	rc = a->rc;
-	free(a);
-	return rc;
-}
-
-/* -- replay -- */
-
-static int on_replayed(void *arg, const struct rs_ev_hdr *ev)
-{
-	struct agent *a = arg;
-
-	rs_pipeline_event(&a->pl, ev);
-	rs_pipeline_tick(&a->pl, ev->ts_ns);
-	set_batch_limit(a);
-	return enough(a) || a->rc != RS_EXIT_OK;
-}
-
-/* A script starts with '{' (or is blank); a recording with its magic. */
-static int replay_file(struct agent *a, FILE *f, const char *name)
-{
-	char err[256] = "";
-	int c = getc(f), rc;
-
-	if (c != EOF)
-		ungetc(c, f);
-	if (c == 'R')
-		rc = rs_tev_read(f, &a->pl.trace.wall_offset, on_replayed, a, err, sizeof(err));
-	else
-		rc = rs_script_read(f, on_replayed, a, err, sizeof(err));
-	if (rc && rc != -ECANCELED) {
-		rs_error("%s: %s", name, err);
-		return RS_EXIT_FAILED;
-	}
-	return RS_EXIT_OK;
-}
-
-/* A line per counter: stage, kind, name, value, with tabs between. */
-static int write_ledger(struct rs_pipeline *pl, const char *path)
-{
-	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
-	FILE *f = fopen(path, "we");
-
-	rs_pipeline_gauges(pl);
-	for (int i = 0; f && i < RS_C_COUNT; i++) {
-		const struct rs_counter_info *c = &rs_counter_info[i];
-
-		fprintf(f, "%s\t%s\t%s\t%llu\n", c->stage, kind[c->kind], c->name, (unsigned long long)pl->n.v[i]);
-	}
-	if (f && !ferror(f) && fclose(f) == 0)
-		return RS_EXIT_OK;
-	rs_error("cannot write %s: %s", path, strerror(errno));
-	return RS_EXIT_FAILED;
-}
-
-int rs_agent_replay(struct rs_config *cfg)
-{
-	struct agent *a = calloc(1, sizeof(*a));
-	struct rs_pipeline_opts popts;
-	FILE *f;
-	int rc;
-
-	if (!a) {
-		rs_error("out of memory");
-		return RS_EXIT_FAILED;
-	}
-	if (cfg->nargs != 1) {
-		rs_error("replay: one FILE is expected, or - for standard input");
-		free(a);
-		return RS_EXIT_USAGE;
-	}
-	f = strcmp(cfg->args[0], "-") ? fopen(cfg->args[0], "rbe") : stdin;
-	if (!f) {
-		rs_error("cannot read %s: %s", cfg->args[0], strerror(errno));
-		free(a);
-		return RS_EXIT_FAILED;
-	}
-	a->cfg = cfg;
-	pipeline_opts(cfg, &popts);
-	popts.seed = cfg->seed;
-	if (rs_pipeline_init(&a->pl, &popts)) {
-		rs_error("out of memory");
-		a->rc = RS_EXIT_FAILED;
-	} else {
-		a->pl.flush = on_flush;
-		a->pl.arg = a;
-		a->rc = open_output(a);
-	}
-	if (a->rc == RS_EXIT_OK) {
-		rc = replay_file(a, f, cfg->args[0]);
-		/* What came before a bad line is kept. */
-		rs_pipeline_finish(&a->pl);
-		if (a->rc == RS_EXIT_OK)
-			a->rc = rc;
-		if (cfg->ledger && write_ledger(&a->pl, cfg->ledger) && a->rc == RS_EXIT_OK)
-			a->rc = RS_EXIT_FAILED;
-	}
-	if (f != stdin)
-		fclose(f);
-	rs_pipeline_release(&a->pl);
-	rs_out_close(&a->out);
 	rc = a->rc;
 	free(a);
 	return rc;

@@ -67,7 +67,7 @@ static void finish(struct rs_pipeline *pl, struct rs_open *o)
 	struct rs_proc *p;
 
 	rs_trace_forget(&pl->trace, o);
-	if (o->has_request) {
+	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
 		if (p && rs_trace_assemble(&pl->trace, o, p, &pl->batch)) {
@@ -81,7 +81,8 @@ static void finish(struct rs_pipeline *pl, struct rs_open *o)
 			pl->n.v[RS_C_TRACE_NO_MEMORY]++;
 	}
 	rs_pair_put(&pl->pair, o);
-	if (pl->batch.nspans >= pl->o.batch_spans)
+	pl->done = pl->o.max_spans && pl->n.v[RS_C_TRACE_SPANS] >= pl->o.max_spans;
+	if (pl->done || pl->batch.nspans >= pl->o.batch_spans)
 		rs_pipeline_flush(pl);
 }
 
@@ -260,6 +261,8 @@ static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
 
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 {
+	if (pl->done)
+		return;
 	pl->n.v[RS_C_SOURCE_RECORDS]++;
 	if (ev->ts_ns > pl->now)
 		pl->now = ev->ts_ns;
@@ -381,8 +384,6 @@ void rs_pipeline_gauges(struct rs_pipeline *pl)
 
 int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts)
 {
-	int err;
-
 	*pl = (struct rs_pipeline){ .o = *opts };
 	pl->o.max_conns = OR_DEFAULT(opts->max_conns, 65536);
 	pl->o.max_requests = OR_DEFAULT(opts->max_requests, 16384);
@@ -392,20 +393,19 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	pl->o.batch_spans = OR_DEFAULT(opts->batch_spans, 512);
 	pl->l7.counters = &pl->n;
 	pl->l7.max_conns = pl->o.max_conns;
-	err = rs_l7_env_init(&pl->l7);
-	if (err)
-		return err;
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
 	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, &pl->pair, &pl->n);
 	pl->trace.wall_offset = pl->o.wall_offset;
 	rs_batch_init(&pl->batch, pl->o.batch_bytes);
-	return 0;
+	return rs_l7_env_init(&pl->l7);
 }
 
 void rs_pipeline_release(struct rs_pipeline *pl)
 {
+	if (!pl->conns.lru.next)
+		return;
 	while (rs_conns_oldest(&pl->conns)) {
 		struct rs_conn *c = rs_conns_oldest(&pl->conns);
 

@@ -19,6 +19,7 @@ struct rs_pipeline_opts {
 	size_t batch_bytes;          /* memory of a batch at most; 0: the default */
 	uint32_t batch_spans;        /* spans in a batch at most; 0: the default */
 	uint64_t request_timeout_ns; /* an exchange silent for longer is ended; 0: never */
+	uint64_t max_spans;          /* after so many spans nothing more is taken in; 0: no limit */
 	uint64_t seed;               /* of ids; 0: random */
 	int64_t wall_offset;         /* CLOCK_MONOTONIC to wall time */
 	bool live;                   /* read /proc of processes */
@@ -36,6 +37,7 @@ struct rs_pipeline {
 	struct {
 		uint64_t requests, spans, errors;
 	} proto[RS_PROTO_COUNT];
+	bool done; /* max_spans were made, and flushed */
 	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
 	uint64_t now; /* time of the newest record or tick, CLOCK_MONOTONIC */
 
@@ -46,6 +48,7 @@ struct rs_pipeline {
 
 /* flush and arg are set, and l7.policy if wanted, by the caller after this. 0 or -ENOMEM. */
 int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts);
+/* Also after a failed init, and harmless on a zeroed struct. */
 void rs_pipeline_release(struct rs_pipeline *pl);
 
 /* One record; its length has been checked against its type (rs_record_valid). */

@@ -138,7 +138,7 @@ static void test_refused(void **state)
 		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"text\":\"x\"}", "line 2: no \"dir\"" },
 		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\"}", "line 2: no bytes" },
 		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0\"}", "line 2: \"hex\": an odd number" },
-		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0g\"}", "line 2: \"hex\": digit 1" },
+		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0g\"}", "line 2: \"hex\": digit 2" },
 		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"text\":\"abc\",\"len\":2}", "line 2: \"len\"" },
 		{ "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"1.2.3.4\"}", "line 2: \"local\": an address and port" },
 		{ "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"::1:80\"}", "line 2: \"local\": '::1' is not an address" },
