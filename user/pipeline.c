@@ -86,13 +86,18 @@ static void finish(struct rs_pipeline *pl, struct rs_open *o)
 		rs_pipeline_flush(pl);
 }
 
-/* All open exchanges of a connection end. */
-static void end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
+/* All open exchanges of a connection end, but `keep` (NULL: none). */
+static void end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_open *keep, enum rs_xend end,
+			  uint64_t ts_ns)
 {
-	while (!rs_list_empty(&c->open)) {
-		struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &c->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
 		enum rs_xend why = end;
 
+		if (o == keep)
+			continue;
 		if (why == RS_XEND_CLOSED && c->reset)
 			why = RS_XEND_RESET;
 		if (why == RS_XEND_CLOSED && o->proc_gone)
@@ -123,7 +128,7 @@ static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend en
 	uint64_t id = c->info.id;
 
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, on_message, &f);
-	end_exchanges(pl, c, end, ts_ns);
+	end_exchanges(pl, c, NULL, end, ts_ns);
 	rs_l7_release(&c->l7, &pl->l7);
 	set_proc(c, NULL);
 	rs_conns_drop(&pl->conns, c);
@@ -174,8 +179,9 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		c->confused = false;
 	if (ev->off > c->next_off[dir] && c->known) {
 		pl->n.v[RS_C_CONN_LOST]++;
-		rs_pair_lost(c);
-		end_exchanges(pl, c, RS_XEND_LOST, ev->h.ts_ns);
+		/* Inside a body of known length nothing of interest is missing. */
+		if (ev->off - c->next_off[dir] > c->l7.s[dir].skip)
+			end_exchanges(pl, c, rs_pair_lost(c, ev->dir), RS_XEND_LOST, ev->h.ts_ns);
 	}
 	if (ev->off + ev->len > c->next_off[dir])
 		c->next_off[dir] = ev->off + ev->len;
@@ -209,7 +215,7 @@ static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
 	}
 	rs_l7_close(&c->l7, &pl->l7, ev->how, ev->h.ts_ns, on_message, &f);
 	if (!rs_list_empty(&c->open) && response_impossible(c, ev->how))
-		end_exchanges(pl, c, RS_XEND_CLOSED, ev->h.ts_ns);
+		end_exchanges(pl, c, NULL, RS_XEND_CLOSED, ev->h.ts_ns);
 }
 
 static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
@@ -309,7 +315,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 
 			if (pl->now - c->last_ns < PROC_GRACE_NS)
 				break;
-			end_exchanges(pl, c, RS_XEND_PROC_GONE, c->last_ns);
+			end_exchanges(pl, c, NULL, RS_XEND_PROC_GONE, c->last_ns);
 			set_proc(c, NULL);
 		}
 		if (p->nconns == 0)

@@ -32,7 +32,8 @@ struct rs_conn {
 	uint64_t last_ns;     /* last record */
 	uint8_t role;         /* enum rs_ev_role as the kernel knows it */
 	bool known;           /* its open record was seen */
-	bool synced;          /* seen from its first byte on, and nothing lost since */
+	bool synced;          /* every request since some moment of rest was seen, and nothing lost since */
+	bool pipelined;       /* a request was sent before the one ahead of it was answered */
 	bool confused;        /* pair: see rs_pair_lost() */
 	bool reset;           /* a reset was seen */
 };

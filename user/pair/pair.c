@@ -171,6 +171,7 @@ static struct rs_open *add_response(struct rs_pair *p, struct rs_conn *c, const 
 		p->n->v[RS_C_PAIR_ORPHAN_RESPONSE]++;
 		return NULL;
 	}
+	c->pipelined |= c->synced && o->of_conn.next != &c->open;
 	o->x.has_response = true;
 	o->x.resp_start_ns = m->start_ns;
 	o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
@@ -229,11 +230,22 @@ void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_n
 	o->facts[o->nfacts++] = (struct rs_open_fact){ .ts_ns = ts_ns, .kind = kind, .value = value, .count = 1 };
 }
 
-void rs_pair_lost(struct rs_conn *c)
+struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir)
 {
+	struct rs_open *o;
+	bool request_dir;
+
 	c->synced = false;
-	if (c->nopen > 1)
-		c->confused = true;
+	if (rs_list_empty(&c->open))
+		return NULL;
+	if (c->pipelined) {
+		c->confused = c->nopen > 1;
+		return NULL;
+	}
+	o = rs_list_entry(c->open.prev, struct rs_open, of_conn);
+	request_dir = (dir == RS_DIR_IN) == (o->x.role == RS_ROLE_SERVER);
+	/* In the request's direction, behind a whole request: another one is missing, and its answer. */
+	return o->has_request && !(request_dir && o->x.request_done) ? o : NULL;
 }
 
 void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)
@@ -246,6 +258,9 @@ void rs_pair_put(struct rs_pair *p, struct rs_open *o)
 	rs_list_del(&o->of_conn);
 	rs_list_del(&o->of_all);
 	o->conn->nopen--;
+	/* At rest, after a whole exchange: what comes next is seen from its beginning. */
+	if (o->conn->nopen == 0 && o->has_request && o->x.end == RS_XEND_OK)
+		o->conn->synced = true;
 	if (!o->has_request)
 		p->n->v[RS_C_PAIR_ORPHAN_RESPONSE]++;
 	rs_pool_put(&p->big, o->more);

@@ -95,10 +95,15 @@ struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s);
 /* Notes a fact on the exchange; the same kind again is merged. */
 void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_ns);
 
-/* Records of this connection were lost. All open exchanges are to be ended by the caller with
- * RS_XEND_LOST (call before ending them). With several requests under way the order of what follows
- * is not certain: until the connection has been quiet for RS_PAIR_QUIET_NS nothing is paired. */
-void rs_pair_lost(struct rs_conn *c);
+/*
+ * Bytes of one direction were lost, and with them perhaps the beginning or end of a message. The caller
+ * then ends all open exchanges but the one returned (NULL: all) with RS_XEND_LOST.
+ *
+ * Without pipelining the newest request is the only one that can still be under way, and what follows
+ * answers it. With pipelining the order of what follows is not certain: nothing is paired until the
+ * connection has been quiet for RS_PAIR_QUIET_NS.
+ */
+struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir);
 #define RS_PAIR_QUIET_NS 1000000000ull
 
 /* The exchange ends with what it has. Sets finished, x.end and x.end_ns. */
