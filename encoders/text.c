@@ -1,89 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text.h"
 
-static char *put_bad(char *p)
-{
-	memcpy(p, "\xef\xbf\xbd", 3);
-	return p + 3;
-}
-
-char *RS_SYM(rs_text_raw_any)(char *p, const char *src, size_t len, bool final)
-{
-	const unsigned char *s = (const unsigned char *)src;
-
-	while (len) {
-		size_t n;
-
-		switch (rs_utf8_next(s, len, &n)) {
-		case RS_UTF8_OK:
-			memcpy(p, s, 4);
-			p += n;
-			break;
-		case RS_UTF8_CUT:
-			if (final)
-				return p;
-			/* fallthrough */
-		case RS_UTF8_BAD:
-			p = put_bad(p);
-			break;
-		}
-		s += n;
-		len -= n;
-	}
-	return p;
-}
-
-/* What follows the backslash for a byte that needs one; 'u': the long form; 0: stands literally. */
-static const char escapes[256] = {
-	[0x00 ... 0x07] = 'u',
-	['\b'] = 'b',
-	['\t'] = 't',
-	['\n'] = 'n',
-	[0x0b] = 'u',
-	['\f'] = 'f',
-	['\r'] = 'r',
-	[0x0e ... 0x1f] = 'u',
-	['"'] = '"',
-	['\\'] = '\\',
+/* How a byte stands in a JSON string: up to 6 bytes, their number in the last one; number 0: as it is. */
+static const char escapes[256][8] = {
+#define LONG(c, digits) [c] = { '\\', 'u', '0', '0', digits[0], digits[1], 0, 6 }
+#define SHORT(c, letter) [c] = { '\\', letter, 0, 0, 0, 0, 0, 2 }
+	LONG(0x00, "00"), LONG(0x01, "01"), LONG(0x02, "02"), LONG(0x03, "03"), LONG(0x04, "04"),
+	LONG(0x05, "05"), LONG(0x06, "06"), LONG(0x07, "07"), SHORT('\b', 'b'), SHORT('\t', 't'),
+	SHORT('\n', 'n'), LONG(0x0b, "0b"), SHORT('\f', 'f'), SHORT('\r', 'r'), LONG(0x0e, "0e"),
+	LONG(0x0f, "0f"), LONG(0x10, "10"), LONG(0x11, "11"), LONG(0x12, "12"), LONG(0x13, "13"),
+	LONG(0x14, "14"), LONG(0x15, "15"), LONG(0x16, "16"), LONG(0x17, "17"), LONG(0x18, "18"),
+	LONG(0x19, "19"), LONG(0x1a, "1a"), LONG(0x1b, "1b"), LONG(0x1c, "1c"), LONG(0x1d, "1d"),
+	LONG(0x1e, "1e"), LONG(0x1f, "1f"), SHORT('"', '"'), SHORT('\\', '\\'),
+#undef LONG
+#undef SHORT
 };
 
-static char *put_escape(char *p, unsigned char c)
+static inline char *put_escape(char *p, unsigned char c)
 {
-	p[0] = '\\';
-	p[1] = escapes[c];
-	if (escapes[c] != 'u')
-		return p + 2;
-	memcpy(p + 2, "00", 2);
-	p[4] = (char)('0' + (c >> 4));
-	p[5] = "0123456789abcdef"[c & 15];
-	return p + 6;
+	memcpy(p, escapes[c], 8);
+	return p + escapes[c][7];
 }
 
-char *RS_SYM(rs_text_json_any)(char *p, const char *src, size_t len, bool final)
+/* One sequence after the other: text that is not valid, and machines without vectors. */
+static char *one_by_one(char *p, const char *src, size_t len, bool json)
 {
 	const unsigned char *s = (const unsigned char *)src;
 
 	while (len) {
-		size_t n;
+		size_t n = 1;
 
-		if (escapes[*s]) {
+		if (json && escapes[*s][7]) {
 			p = put_escape(p, *s);
-			s++;
-			len--;
-			continue;
-		}
-		switch (rs_utf8_next(s, len, &n)) {
-		case RS_UTF8_OK:
+		} else if (rs_utf8_next(s, len, &n) == RS_UTF8_OK) {
 			memcpy(p, s, 4);
 			p += n;
-			break;
-		case RS_UTF8_CUT:
-			if (final)
-				return p;
-			/* fallthrough */
-		case RS_UTF8_BAD:
-			p = put_bad(p);
-			break;
+		} else {
+			memcpy(p, "\xef\xbf\xbd", 3);
+			p += 3;
 		}
 		s += n;
 		len -= n;
@@ -91,6 +45,183 @@ char *RS_SYM(rs_text_json_any)(char *p, const char *src, size_t len, bool final)
 	return p;
 }
 
+/* Length without a character that the end cuts off. */
+static size_t without_cut(const char *src, size_t len)
+{
+	const unsigned char *end = (const unsigned char *)src + len;
+
+	for (size_t k = 1; k <= 3 && k <= len; k++) {
+		size_t n;
+
+		if ((end[-(ptrdiff_t)k] & 0xc0) == 0x80)
+			continue;
+		if (rs_utf8_next(end - k, k, &n) == RS_UTF8_CUT)
+			return len - k;
+		break;
+	}
+	return len;
+}
+
+#if RS_VEC
+
+/* The first n bytes of v, zeros behind; n <= RS_VEC. */
+static inline rs_vec head_of(rs_vec v, size_t n)
+{
+	static const char ones_then_zeros[2 * RS_VEC] = { [0 ... RS_VEC - 1] = -1 };
+
+	return RS_VEC_BITS(and)(v, rs_vec_load(ones_then_zeros + RS_VEC - n));
+}
+
+static inline rs_vec high_nibbles(rs_vec v)
+{
+	return RS_VEC_BITS(and)(RS_VEC_OP(srli_epi16)(v, 4), rs_vec_all(0x0f));
+}
+
+/*
+ * Errors of UTF-8 in v, prev standing before it; not zero somewhere: there is one. The algorithm of
+ * Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2020): every error but a
+ * missing third or fourth byte shows in the first byte and the upper half of the second; three tables
+ * each say which errors their nibble allows.
+ */
+static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
+{
+	enum {
+		SHORT = 1,	/* 11______ 0_______ or 11______ 11______ */
+		LONG = 2,	/* 0_______ 10______ */
+		OVER3 = 4,	/* 11100000 100_____ */
+		SURROGATE = 16, /* 11101101 101_____ */
+		OVER2 = 32,	/* 1100000_ 10______ */
+		LARGE = 8,	/* 11110100 1001____ and above */
+		LARGE1000 = 64, /* 11110101 1000____ and above; also OVER4: 11110000 1000____ */
+		TWO = 128,	/* 10______ 10______: fine if a third or fourth byte is due */
+		CARRY = SHORT | LONG | TWO,
+	};
+	const rs_vec first_high = rs_vec_table(_mm_setr_epi8(
+		LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, (char)TWO, (char)TWO, (char)TWO, (char)TWO,
+		SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE, SHORT | LARGE | LARGE1000));
+	const rs_vec first_low = rs_vec_table(_mm_setr_epi8(
+		(char)(CARRY | OVER3 | OVER2 | LARGE1000), (char)(CARRY | OVER2), (char)CARRY, (char)CARRY,
+		(char)(CARRY | LARGE), (char)(CARRY | LARGE | LARGE1000),
+		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
+		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
+		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
+		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000 | SURROGATE),
+		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000)));
+	const rs_vec second_high = rs_vec_table(_mm_setr_epi8(
+		SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT,
+		(char)(LONG | OVER2 | TWO | OVER3 | LARGE1000), (char)(LONG | OVER2 | TWO | OVER3 | LARGE),
+		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE),
+		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE), SHORT, SHORT, SHORT, SHORT));
+	rs_vec prev1 = RS_VEC_BEFORE(v, prev, 1);
+	rs_vec prev2 = RS_VEC_BEFORE(v, prev, 2);
+	rs_vec prev3 = RS_VEC_BEFORE(v, prev, 3);
+	rs_vec pairs, due;
+
+	pairs = RS_VEC_OP(shuffle_epi8)(first_high, high_nibbles(prev1));
+	pairs = RS_VEC_BITS(and)(pairs, RS_VEC_OP(shuffle_epi8)(
+						first_low, RS_VEC_BITS(and)(prev1, rs_vec_all(0x0f))));
+	pairs = RS_VEC_BITS(and)(pairs, RS_VEC_OP(shuffle_epi8)(second_high, high_nibbles(v)));
+	/* The top bit where a third or fourth byte is due: there TWO is right, and nowhere else. */
+	due = RS_VEC_BITS(or)(RS_VEC_OP(subs_epu8)(prev2, rs_vec_all(0xe0 - 0x80)),
+			      RS_VEC_OP(subs_epu8)(prev3, rs_vec_all(0xf0 - 0x80)));
+	return RS_VEC_BITS(xor)(pairs, RS_VEC_BITS(and)(due, rs_vec_all((char)0x80)));
+}
+
+/* Is it all valid UTF-8? Reads up to RS_VEC - 1 bytes behind. len > 0. */
+static inline bool valid(const char *s, size_t len)
+{
+	rs_vec prev = rs_vec_all(0), errors = rs_vec_all(0);
+
+	/* A sequence without end shows in the byte behind it, which a full last vector does not have. */
+	if ((unsigned char)s[len - 1] >= 0xc0 || without_cut(s, len) != len)
+		return false;
+	for (size_t i = 0; i < len; i += RS_VEC) {
+		rs_vec v = rs_vec_load(s + i);
+
+		if (len - i < RS_VEC)
+			v = head_of(v, len - i);
+		errors = RS_VEC_BITS(or)(errors, utf8_errors(v, prev));
+		prev = v;
+	}
+	errors = RS_VEC_OP(cmpeq_epi8)(errors, rs_vec_all(0));
+	return rs_vec_mask(errors) == RS_VEC_FULL;
+}
+
+char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final)
+{
+	if (final)
+		len = without_cut(s, len);
+	if (!len)
+		return p;
+	if (!valid(s, len))
+		return one_by_one(p, s, len, false);
+	for (size_t i = 0; i < len; i += RS_VEC)
+		rs_vec_store(p + i, rs_vec_load(s + i));
+	return p + len;
+}
+
+char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final)
+{
+	bool checked = false;
+
+	if (final)
+		len = without_cut(s, len);
+	for (size_t i = 0; i < len; i += RS_VEC) {
+		const char *at = s + i;
+		rs_vec v = rs_vec_load(at);
+		uint32_t special = rs_vec_json_special(v), high = rs_vec_mask(v);
+		size_t n = RS_VEC;
+
+		rs_vec_store(p, v);
+		if (len - i < RS_VEC) {
+			n = len - i;
+			special = rs_vec_first(special, n);
+			high = rs_vec_first(high, n);
+		}
+		/* From the first non-ASCII on, once: is the rest valid? Before it all was ASCII. */
+		if (high && !checked) {
+			if (!valid(at, len - i))
+				return one_by_one(p, at, len - i, true);
+			checked = true;
+		}
+		/* p has the bytes from `done` on; each escape moves them. */
+		special &= ~high;
+		for (size_t done = 0;;) {
+			size_t k;
+
+			if (!special) {
+				p += n - done;
+				break;
+			}
+			k = (size_t)__builtin_ctz(special);
+			p += k - done;
+			p = put_escape(p, (unsigned char)at[k]);
+			done = k + 1;
+			special &= special - 1;
+			rs_vec_store(p, rs_vec_load(at + done));
+		}
+	}
+	return p;
+}
+
+#else
+
+char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final)
+{
+	return one_by_one(p, s, final ? without_cut(s, len) : len, false);
+}
+
+char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final)
+{
+	return one_by_one(p, s, final ? without_cut(s, len) : len, true);
+}
+
+#endif
+
+/*
+ * Long texts go piece by piece; rs_utf8_limit() cuts between characters, so that only the last piece has
+ * an end to think of.
+ */
 char *RS_SYM(rs_text_raw_long)(struct rs_sink *sink, char *p, const char *s, size_t len)
 {
 	while (len) {

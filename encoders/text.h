@@ -14,17 +14,59 @@
 #define RS_ENC_TEXT_H
 
 #include "encoder.h"
+#include "simd.h"
 
 #define RS_TEXT_RAW_MAX	 3 /* one bad byte: EF BF BD */
 #define RS_TEXT_JSON_MAX 6 /* one control: \u00xx */
 /* Longer texts are written in pieces of this size, so that they do not reserve six times their length. */
 #define RS_TEXT_PIECE 8192
 
-/* The parts of a long text, and of one with something to escape or repair. */
+/* Text with something to escape or to check. final: its end is the text's end. Writes unchecked. */
 char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final);
 char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final);
+/* Texts above RS_TEXT_PIECE. */
 char *RS_SYM(rs_text_raw_long)(struct rs_sink *sink, char *p, const char *s, size_t len);
 char *RS_SYM(rs_text_json_long)(struct rs_sink *sink, char *p, const char *s, size_t len);
+
+/* Like rs_text_raw() when the room has been asked for and s.len <= RS_TEXT_PIECE. */
+static inline char *rs_text_raw_unchecked(char *p, struct str s)
+{
+#if RS_VEC
+	/* Nearly all text is short and ASCII: copied and seen to be so at once. */
+	for (size_t i = 0; i < s.len; i += RS_VEC) {
+		rs_vec v = rs_vec_load(s.ptr + i);
+		uint32_t odd = rs_vec_mask(v);
+
+		rs_vec_store(p + i, v);
+		if (s.len - i < RS_VEC)
+			odd = rs_vec_first(odd, s.len - i);
+		if (__builtin_expect(odd, 0))
+			return RS_SYM(rs_text_raw_any)(p + i, s.ptr + i, s.len - i, true);
+	}
+	return p + s.len;
+#else
+	return RS_SYM(rs_text_raw_any)(p, s.ptr, s.len, true);
+#endif
+}
+
+static inline char *rs_text_json_unchecked(char *p, struct str s)
+{
+#if RS_VEC
+	for (size_t i = 0; i < s.len; i += RS_VEC) {
+		rs_vec v = rs_vec_load(s.ptr + i);
+		uint32_t odd = rs_vec_json_special(v);
+
+		rs_vec_store(p + i, v);
+		if (s.len - i < RS_VEC)
+			odd = rs_vec_first(odd, s.len - i);
+		if (__builtin_expect(odd, 0))
+			return RS_SYM(rs_text_json_any)(p + i, s.ptr + i, s.len - i, true);
+	}
+	return p + s.len;
+#else
+	return RS_SYM(rs_text_json_any)(p, s.ptr, s.len, true);
+#endif
+}
 
 /* s as UTF-8. Asks for its room. */
 static inline char *rs_text_raw(struct rs_sink *sink, char *p, struct str s)
@@ -32,7 +74,7 @@ static inline char *rs_text_raw(struct rs_sink *sink, char *p, struct str s)
 	if (__builtin_expect(s.len > RS_TEXT_PIECE, 0))
 		return RS_SYM(rs_text_raw_long)(sink, p, s.ptr, s.len);
 	p = rs_sink_need(sink, p, s.len * RS_TEXT_RAW_MAX);
-	return RS_SYM(rs_text_raw_any)(p, s.ptr, s.len, true);
+	return rs_text_raw_unchecked(p, s);
 }
 
 /* s as the inside of a JSON string, without quotes. Asks for its room. */
@@ -41,7 +83,7 @@ static inline char *rs_text_json(struct rs_sink *sink, char *p, struct str s)
 	if (__builtin_expect(s.len > RS_TEXT_PIECE, 0))
 		return RS_SYM(rs_text_json_long)(sink, p, s.ptr, s.len);
 	p = rs_sink_need(sink, p, s.len * RS_TEXT_JSON_MAX);
-	return RS_SYM(rs_text_json_any)(p, s.ptr, s.len, true);
+	return rs_text_json_unchecked(p, s);
 }
 
 /* What stands at s. */
