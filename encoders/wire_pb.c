@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire_pb.h"
 
+char *rs_pb_text_moved(struct rs_sink *s, char *p, size_t at, unsigned width)
+{
+	struct rs_pb_msg m = { .at = at, .width = (uint8_t)width };
+	uint8_t unused;
+
+	return rs_pb_close_move(s, p, &unused, &m);
+}
+
 char *rs_pb_close_move(struct rs_sink *s, char *p, uint8_t *width, const struct rs_pb_msg *m)
 {
 	size_t len, n;

@@ -11,7 +11,7 @@
 #ifndef RS_ENC_WIRE_PB_H
 #define RS_ENC_WIRE_PB_H
 
-#include "sink.h"
+#include "text.h"
 
 enum rs_pb_wire {
 	RS_PB_VARINT = 0,
@@ -84,6 +84,21 @@ static inline char *rs_pb_close(struct rs_sink *s, char *p, uint8_t *width, cons
 	if (__builtin_expect(s->err || rs_pb_varint_len(len) != m->width, 0))
 		return rs_pb_close_move(s, p, width, m);
 	rs_pb_varint(at, len);
+	return p;
+}
+
+/* Cold half of rs_pb_text: the text was not valid; its length, of `width` bytes, stands at offset at. */
+char *rs_pb_text_moved(struct rs_sink *s, char *p, size_t at, unsigned width);
+
+/* Length and bytes of s, made valid UTF-8; the tag stands before p. Asks for its room. */
+static inline char *rs_pb_text(struct rs_sink *s, char *p, struct str text)
+{
+	size_t at = rs_sink_pos(s, p);
+	unsigned width = rs_pb_varint_len(text.len);
+
+	p = rs_text_raw(s, rs_pb_varint(p, text.len), text);
+	if (__builtin_expect(rs_sink_pos(s, p) != at + width + text.len, 0))
+		return rs_pb_text_moved(s, p, at, width);
 	return p;
 }
 

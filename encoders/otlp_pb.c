@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * otlp_pb — opentelemetry-proto 1.x TracesData (= ExportTraceServiceRequest) in protobuf: ascending
+ * fields, minimal varints, default values left out, members of AnyValue always written.
+ *
+ * Field numbers stand beside the tags: common.proto, resource.proto and trace.proto of opentelemetry/proto.
+ */
+#include "encoder.h"
+#include "text.h"
+#include "wire_pb.h"
+
+/* Messages by how long they tend to be; each kind remembers the bytes its last length took. */
+enum kind {
+	KIND_RESOURCE_SPANS,
+	KIND_RESOURCE,
+	KIND_SCOPE_SPANS,
+	KIND_SCOPE,
+	KIND_SPAN,
+	KIND_EVENT,
+	KIND_LINK,
+	KIND_STATUS,
+	KIND_ATTR,
+	KIND_VALUE,
+	KIND_LIST,
+	KIND_COUNT,
+};
+
+struct state {
+	struct rs_sink sink;
+	uint8_t width[KIND_COUNT];
+};
+
+/* The cursor's companions, in registers once everything is inlined. */
+struct ctx {
+	struct rs_sink *s;
+	uint8_t *width;
+};
+
+/* The tag and length of a message; the body follows. */
+#define OPEN(c, p, field, kind, msg)                                                               \
+	rs_pb_open((c)->s, rs_pb_tag(p, field, RS_PB_BYTES), &(c)->width[kind], msg)
+#define CLOSE(c, p, kind, msg) rs_pb_close((c)->s, p, &(c)->width[kind], msg)
+
+/* A string field; left out when empty. */
+static inline char *put_text(const struct ctx *c, char *p, unsigned field, struct str v)
+{
+	return v.len ? rs_pb_text(c->s, rs_pb_tag(p, field, RS_PB_BYTES), v) : p;
+}
+
+static inline char *put_u32(char *p, unsigned field, uint32_t v)
+{
+	return v ? rs_pb_varint(rs_pb_tag(p, field, RS_PB_VARINT), v) : p;
+}
+
+static inline char *put_bytes(const struct ctx *c, char *p, const void *bytes, size_t len)
+{
+	p = rs_pb_varint(p, len);
+	for (const char *b = bytes; len;) {
+		size_t n = len < RS_TEXT_PIECE ? len : RS_TEXT_PIECE;
+
+		p = rs_sink_need(c->s, p, n);
+		memcpy(p, b, n);
+		p += n;
+		b += n;
+		len -= n;
+	}
+	return p;
+}
+
+static char *put_attr_any(const struct ctx *c, char *p, const struct rs_attr *a, unsigned depth);
+
+/* AnyValue's member, without the message around it. */
+static char *put_value(const struct ctx *c, char *p, const struct rs_val *v, unsigned depth)
+{
+	struct rs_pb_msg list, elem;
+
+	switch ((enum rs_val_type)v->type) {
+	case RS_VAL_EMPTY:
+		break;
+	case RS_VAL_STR: /* 1 */
+		*p++ = 0x0a;
+		return rs_pb_text(c->s, p, str_of(v->str, v->len));
+	case RS_VAL_BOOL: /* 2 */
+		p[0] = 0x10;
+		p[1] = v->b;
+		return p + 2;
+	case RS_VAL_INT: /* 3 */
+		*p++ = 0x18;
+		return rs_pb_varint(p, (uint64_t)v->i);
+	case RS_VAL_DOUBLE: { /* 4 */
+		uint64_t bits;
+
+		memcpy(&bits, &v->d, 8);
+		*p++ = 0x21;
+		return rs_pb_fixed64(p, bits);
+	}
+	case RS_VAL_BYTES: /* 7 */
+		*p++ = 0x3a;
+		return put_bytes(c, p, v->str, v->len);
+	case RS_VAL_ARRAY: /* 5; ArrayValue.values: 1 */
+		if (depth == RS_ENC_DEPTH)
+			break;
+		p = OPEN(c, p, 5, KIND_LIST, &list);
+		for (uint32_t i = 0; i < v->len; i++) {
+			p = rs_sink_need(c->s, p, 0);
+			p = OPEN(c, p, 1, KIND_VALUE, &elem);
+			p = put_value(c, p, &v->arr[i], depth + 1);
+			p = CLOSE(c, p, KIND_VALUE, &elem);
+		}
+		p = rs_sink_need(c->s, p, 0);
+		return CLOSE(c, p, KIND_LIST, &list);
+	case RS_VAL_MAP: /* 6; KeyValueList.values: 1 */
+		if (depth == RS_ENC_DEPTH)
+			break;
+		p = OPEN(c, p, 6, KIND_LIST, &list);
+		for (uint32_t i = 0; i < v->len; i++) {
+			p = rs_sink_need(c->s, p, 0);
+			p = OPEN(c, p, 1, KIND_ATTR, &elem);
+			p = put_attr_any(c, p, &v->map[i], depth + 1);
+			p = CLOSE(c, p, KIND_ATTR, &elem);
+		}
+		p = rs_sink_need(c->s, p, 0);
+		return CLOSE(c, p, KIND_LIST, &list);
+	}
+	return p;
+}
+
+/* KeyValue's fields: key 1, value 2. */
+static char *put_attr_any(const struct ctx *c, char *p, const struct rs_attr *a, unsigned depth)
+{
+	struct rs_pb_msg value;
+
+	p = put_text(c, p, 1, a->key->name);
+	p = OPEN(c, p, 2, KIND_VALUE, &value);
+	p = put_value(c, p, &a->val, depth);
+	p = rs_sink_need(c->s, p, 0);
+	return CLOSE(c, p, KIND_VALUE, &value);
+}
+
+/*
+ * repeated KeyValue attributes = field. Attributes with an empty key are invalid: left out, and added to
+ * what is returned in *dropped.
+ */
+static inline char *put_attrs(const struct ctx *c, char *p, unsigned field, const struct rs_attrs *as,
+			      uint32_t *dropped)
+{
+	*dropped = as->dropped;
+	for (uint32_t i = 0; i < as->n; i++) {
+		const struct rs_attr *a = &as->a[i];
+		struct rs_pb_msg kv;
+
+		if (!a->key->name.len) {
+			++*dropped;
+			continue;
+		}
+		p = rs_sink_need(c->s, p, 0);
+		p = OPEN(c, p, field, KIND_ATTR, &kv);
+		p = put_attr_any(c, p, a, 0);
+		p = CLOSE(c, p, KIND_ATTR, &kv);
+	}
+	return rs_sink_need(c->s, p, 0);
+}
+
+static char *put_event(const struct ctx *c, char *p, const struct rs_event *e)
+{
+	struct rs_pb_msg m;
+	uint32_t dropped;
+
+	p = OPEN(c, p, 11, KIND_EVENT, &m);
+	if (e->time_ns)
+		p = rs_pb_fixed64(rs_pb_tag(p, 1, RS_PB_FIXED64), e->time_ns);
+	p = put_text(c, p, 2, e->name);
+	p = put_attrs(c, p, 3, &e->attrs, &dropped);
+	p = put_u32(p, 4, dropped);
+	return CLOSE(c, p, KIND_EVENT, &m);
+}
+
+/* A bytes field of n < 128 bytes. */
+static inline char *put_id(char *p, unsigned field, const uint8_t *id, size_t n)
+{
+	p[0] = (char)RS_PB_TAG(field, RS_PB_BYTES);
+	p[1] = (char)n;
+	memcpy(p + 2, id, n);
+	return p + 2 + n;
+}
+
+static char *put_link(const struct ctx *c, char *p, const struct rs_link *l)
+{
+	struct rs_pb_msg m;
+	uint32_t dropped;
+
+	p = OPEN(c, p, 13, KIND_LINK, &m);
+	p = put_id(p, 1, l->trace_id, 16);
+	p = put_id(p, 2, l->span_id, 8);
+	p = put_text(c, p, 3, l->trace_state);
+	p = put_attrs(c, p, 4, &l->attrs, &dropped);
+	p = put_u32(p, 5, dropped);
+	if (l->flags)
+		p = rs_pb_fixed32(rs_pb_tag(p, 6, RS_PB_FIXED32), l->flags);
+	return CLOSE(c, p, KIND_LINK, &m);
+}
+
+static inline char *put_span(const struct ctx *c, char *p, const struct rs_span *span)
+{
+	uint32_t dropped, dropped_links = span->dropped_links;
+	struct rs_pb_msg m, st;
+
+	p = rs_sink_need(c->s, p, 0);
+	p = OPEN(c, p, 2, KIND_SPAN, &m);
+	p = put_id(p, 1, span->trace_id, 16);
+	p = put_id(p, 2, span->span_id, 8);
+	p = put_text(c, p, 3, span->trace_state);
+	if (!rs_id_is_zero(span->parent_id, 8))
+		p = put_id(p, 4, span->parent_id, 8);
+	p = put_text(c, p, 5, span->name);
+	p = put_u32(p, 6, span->kind);
+	if (span->start_ns)
+		p = rs_pb_fixed64(rs_pb_tag(p, 7, RS_PB_FIXED64), span->start_ns);
+	if (span->end_ns)
+		p = rs_pb_fixed64(rs_pb_tag(p, 8, RS_PB_FIXED64), span->end_ns);
+	p = put_attrs(c, p, 9, &span->attrs, &dropped);
+	p = put_u32(p, 10, dropped);
+	for (uint32_t i = 0; i < span->nevents; i++) {
+		p = rs_sink_need(c->s, p, 0);
+		p = put_event(c, p, &span->events[i]);
+	}
+	p = put_u32(p, 12, span->dropped_events);
+	for (uint32_t i = 0; i < span->nlinks; i++) {
+		if (!rs_link_ok(&span->links[i])) {
+			dropped_links++;
+			continue;
+		}
+		p = rs_sink_need(c->s, p, 0);
+		p = put_link(c, p, &span->links[i]);
+	}
+	p = rs_sink_need(c->s, p, 0);
+	p = put_u32(p, 14, dropped_links);
+	if (span->status || span->status_msg.len || span->has_status) {
+		p = OPEN(c, p, 15, KIND_STATUS, &st);
+		p = put_text(c, p, 2, span->status_msg);
+		p = put_u32(p, 3, span->status);
+		p = CLOSE(c, p, KIND_STATUS, &st);
+	}
+	if (span->flags)
+		p = rs_pb_fixed32(rs_pb_tag(p, 16, RS_PB_FIXED32), span->flags);
+	return CLOSE(c, p, KIND_SPAN, &m);
+}
+
+/* The spans of a scope until the message is full. n: spans in the message. */
+static char *put_spans(const struct rs_encoder *e, struct rs_encode *run, const struct ctx *c, char *p,
+		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss, uint32_t *n,
+		       bool *full)
+{
+	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
+		size_t mark = rs_sink_pos(c->s, p);
+		enum rs_skip skip = rs_span_check(span);
+
+		if (__builtin_expect(skip != RS_SKIP_NONE, 0)) {
+			run->skipped[skip]++;
+			continue;
+		}
+		p = put_span(c, p, span);
+		switch (rs_span_took(e, run, c->s, &p, mark, *n)) {
+		case RS_TOOK:
+			++*n;
+			break;
+		case RS_TOOK_NOT:
+			break;
+		case RS_TOOK_END:
+			run->at = (struct rs_cursor){ rs, ss, span };
+			*full = true;
+			return p;
+		}
+	}
+	return p;
+}
+
+static char *put_resource(const struct ctx *c, char *p, const struct rs_resource_spans *rs)
+{
+	struct rs_pb_msg m;
+	uint32_t dropped;
+
+	if (rs->no_resource)
+		return p;
+	p = OPEN(c, p, 1, KIND_RESOURCE, &m);
+	p = put_attrs(c, p, 1, &rs->resource.attrs, &dropped);
+	p = put_u32(p, 2, dropped);
+	return CLOSE(c, p, KIND_RESOURCE, &m);
+}
+
+static char *put_scope(const struct ctx *c, char *p, const struct rs_scope_spans *ss)
+{
+	struct rs_pb_msg m;
+	uint32_t dropped;
+
+	if (ss->no_scope)
+		return p;
+	p = OPEN(c, p, 1, KIND_SCOPE, &m);
+	p = put_text(c, p, 1, ss->scope.name);
+	p = put_text(c, p, 2, ss->scope.version);
+	p = put_attrs(c, p, 3, &ss->scope.attrs, &dropped);
+	p = put_u32(p, 4, dropped);
+	return CLOSE(c, p, KIND_SCOPE, &m);
+}
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct state *st = e->state;
+	struct ctx c = { &st->sink, st->width };
+	struct rs_pb_msg rs_msg, ss_msg;
+	char *p = rs_sink_open(c.s, e->pool, e->opts.max_payload);
+	bool full = false;
+	uint32_t n = 0;
+
+	if (!p)
+		return c.s->err;
+	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full; rs = rs->next) {
+		p = rs_sink_need(c.s, p, 0);
+		p = OPEN(&c, p, 1, KIND_RESOURCE_SPANS, &rs_msg);
+		p = put_resource(&c, p, rs);
+		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
+		     ss = ss->next) {
+			p = rs_sink_need(c.s, p, 0);
+			p = OPEN(&c, p, 2, KIND_SCOPE_SPANS, &ss_msg);
+			p = put_scope(&c, p, ss);
+			if (c.s->err)
+				goto fail;
+			p = put_spans(e, run, &c, p, rs, ss, &n, &full);
+			p = rs_sink_need(c.s, p, 0);
+			p = put_text(&c, p, 3, ss->schema_url);
+			p = CLOSE(&c, p, KIND_SCOPE_SPANS, &ss_msg);
+		}
+		p = rs_sink_need(c.s, p, 0);
+		p = put_text(&c, p, 3, rs->schema_url);
+		p = CLOSE(&c, p, KIND_RESOURCE_SPANS, &rs_msg);
+	}
+	if (c.s->err || (full && !n))
+		goto fail;
+	run->done = !full;
+	if (n || !run->batch->nspans)
+		rs_sink_close(c.s, p, &run->out);
+	else
+		rs_sink_abort(c.s);
+	return 0;
+fail:
+	rs_sink_abort(c.s);
+	return c.s->err ? c.s->err : -ENOBUFS;
+}
+
+RS_ENCODER_OPS(otlp_pb) = {
+	.name = "otlp-proto",
+	.content_type = "application/x-protobuf",
+	.suffix = "pb",
+	.state_size = sizeof(struct state),
+	.encode = encode,
+};
