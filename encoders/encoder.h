@@ -70,7 +70,7 @@ struct rs_encoder_ops {
 	const char *content_type;
 	const char *suffix; /* of a file with such bytes: "json" */
 	size_t state_size;
-	/* Optional: state is zeroed; 0 or -errno. */
+	/* Optional. init: 0 or -errno. */
 	int (*init)(struct rs_encoder *e);
 	void (*release)(struct rs_encoder *e);
 	/*
@@ -84,7 +84,8 @@ struct rs_encoder {
 	const struct rs_encoder_ops *ops;
 	struct rs_bufpool *pool;
 	struct rs_encoder_opts opts;
-	void *state; /* ops->state_size bytes, 64-byte aligned */
+	void *state; /* ops->state_size bytes, zeroed, 64-byte aligned */
+	struct rs_arena mem; /* where encoder and state live */
 };
 
 /* SIMD levels an encoder is compiled for. */

@@ -2,7 +2,6 @@
 #include "encoder.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #if defined(__x86_64__)
 #define RS_ENCODER(file, name)                                                                     \
@@ -52,7 +51,9 @@ int rs_encoder_new_at(const char *name, enum rs_simd level, struct rs_bufpool *p
 		      const struct rs_encoder_opts *opts, struct rs_encoder **ret)
 {
 	const struct rs_encoder_ops *ops = NULL;
+	struct rs_arena mem;
 	struct rs_encoder *e;
+	char *state;
 	int err;
 
 	for (size_t i = 0; i < N; i++) {
@@ -61,31 +62,26 @@ int rs_encoder_new_at(const char *name, enum rs_simd level, struct rs_bufpool *p
 	}
 	if (!ops)
 		return -ENOENT;
-	e = calloc(1, sizeof(*e));
-	if (!e)
+	rs_arena_init(&mem, sizeof(*e) + ops->state_size + 128, 0);
+	e = rs_arena_alloc(&mem, sizeof(*e));
+	state = rs_arena_alloc(&mem, ops->state_size + 64);
+	if (!e || !state) {
+		rs_arena_release(&mem);
 		return -ENOMEM;
-	e->ops = ops;
-	e->pool = pool;
+	}
+	*e = (struct rs_encoder){ .ops = ops, .pool = pool };
+	e->state = (void *)(((uintptr_t)state + 63) & ~(uintptr_t)63);
+	memset(e->state, 0, ops->state_size);
 	if (opts)
 		e->opts = *opts;
 	if (!e->opts.max_payload)
 		e->opts.max_payload = RS_ENC_MAX_PAYLOAD;
-	if (ops->state_size) {
-		size_t size = (ops->state_size + 63) & ~(size_t)63;
-
-		e->state = aligned_alloc(64, size);
-		if (!e->state) {
-			free(e);
-			return -ENOMEM;
-		}
-		memset(e->state, 0, size);
-	}
 	err = ops->init ? ops->init(e) : 0;
 	if (err) {
-		free(e->state);
-		free(e);
+		rs_arena_release(&mem);
 		return err;
 	}
+	e->mem = mem;
 	*ret = e;
 	return 0;
 }
@@ -98,12 +94,14 @@ int rs_encoder_new(const char *name, struct rs_bufpool *pool, const struct rs_en
 
 void rs_encoder_free(struct rs_encoder *e)
 {
+	struct rs_arena mem;
+
 	if (!e)
 		return;
 	if (e->ops->release)
 		e->ops->release(e);
-	free(e->state);
-	free(e);
+	mem = e->mem;
+	rs_arena_release(&mem);
 }
 
 const char *rs_skip_text(enum rs_skip why)

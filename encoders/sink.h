@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink — where encoders write: one growing buffer from a pool of power-of-two sizes.
+ * sink — where encoders write: one growing buffer from the pool.
  *
  * Use: p = rs_sink_open(); p = rs_sink_need(s, p, worst_case); write at p without checks; …;
  * rs_sink_close(). The cursor p lives in the encoder (a register); positions that must survive a
@@ -13,63 +13,17 @@
  *
  * Errors stick: when the buffer cannot grow, s->err is set and writes go to a scratch buffer until
  * rs_sink_rollback(), so encoders check once per span. What was written before stays intact.
- *
- * Pool: buffers are kept for reuse; nothing is allocated in steady state. Bounded by `limit`.
- * rs_bufpool_trim(), called once per quiet period, frees what was not needed since the last call.
- * A payload owns its buffers until rs_payload_release(): no buffer is reused under a running send.
  * Not thread-safe.
  */
 #ifndef RS_ENC_SINK_H
 #define RS_ENC_SINK_H
 
-#include <sys/uio.h>
-
+#include "base/bufpool.h"
 #include "base/str.h"
 
-#define RS_BUF_MIN_SHIFT 16 /* 64 KiB: the smallest buffer, more than RS_SINK_NEED_MAX */
-#define RS_BUF_CLASSES   11 /* … to 64 MiB */
 #define RS_SINK_SLACK    320
 #define RS_SINK_FIXED    256 /* bytes between two needs */
 #define RS_SINK_NEED_MAX (60 * 1024)
-
-struct rs_buf {
-	struct rs_buf *next; /* in its class's free list */
-	uint32_t cls;
-	size_t cap; /* bytes of data[] without the slack */
-	_Alignas(64) char data[];
-};
-
-struct rs_bufpool {
-	struct rs_buf *free[RS_BUF_CLASSES];
-	uint32_t nfree[RS_BUF_CLASSES];
-	uint32_t low[RS_BUF_CLASSES]; /* least free since the last trim */
-	struct rs_buf *scratch;       /* written to after an error, never read */
-	size_t limit;                 /* bytes of all buffers at most */
-	size_t held;                  /* bytes of all buffers, free ones included */
-	size_t in_use, high;          /* bytes handed out now, and most ever */
-	uint64_t grown;               /* buffers that were outgrown by a payload */
-	uint64_t refused;             /* wishes refused at the limit */
-};
-
-/* limit: bytes at most (0: none). 0 or -ENOMEM. */
-int rs_bufpool_init(struct rs_bufpool *p, size_t limit);
-/* All payloads have been released. */
-void rs_bufpool_release(struct rs_bufpool *p);
-void rs_bufpool_trim(struct rs_bufpool *p);
-
-#define RS_PAYLOAD_BUFS 4
-
-/* One message's bytes, as iovecs to send in order. Owns its buffers. */
-struct rs_payload {
-	struct rs_bufpool *pool;
-	struct rs_buf *buf[RS_PAYLOAD_BUFS];
-	struct iovec iov[RS_PAYLOAD_BUFS];
-	int niov;   /* 0: empty */
-	size_t len; /* bytes of all iovecs */
-};
-
-/* Gives the buffers back; the payload is empty afterwards. Fine on an empty one. */
-void rs_payload_release(struct rs_payload *pl);
 
 struct rs_sink {
 	char *base; /* first byte */

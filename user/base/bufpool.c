@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bufpool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static size_t class_bytes(uint32_t cls)
+{
+	return (size_t)1 << (RS_BUF_MIN_SHIFT + cls);
+}
+
+static void free_one(struct rs_bufpool *p, uint32_t cls)
+{
+	struct rs_buf *b = p->free[cls];
+
+	p->free[cls] = b->next;
+	p->nfree[cls]--;
+	p->held -= class_bytes(cls);
+	free(b);
+}
+
+static struct rs_buf *alloc(uint32_t cls)
+{
+	struct rs_buf *b = aligned_alloc(64, class_bytes(cls));
+
+	if (b) {
+		b->next = NULL;
+		b->cls = cls;
+		b->cap = class_bytes(cls) - sizeof(*b);
+	}
+	return b;
+}
+
+/* A new buffer; at the limit, free ones of other sizes make room. */
+static int make(struct rs_bufpool *p, uint32_t cls, struct rs_buf **ret)
+{
+	size_t bytes = class_bytes(cls);
+	struct rs_buf *b;
+
+	for (uint32_t i = 0; i < RS_BUF_CLASSES; i++) {
+		while (p->held + bytes > p->limit && p->free[i])
+			free_one(p, i);
+	}
+	if (p->held + bytes > p->limit) {
+		p->refused++;
+		return -ENOBUFS;
+	}
+	b = alloc(cls);
+	if (!b)
+		return -ENOMEM;
+	p->held += bytes;
+	p->made++;
+	*ret = b;
+	return 0;
+}
+
+int rs_bufpool_get(struct rs_bufpool *p, size_t bytes, struct rs_buf **ret)
+{
+	uint32_t cls = 0;
+	struct rs_buf *b;
+	int err;
+
+	while (cls < RS_BUF_CLASSES && class_bytes(cls) - sizeof(*b) < bytes)
+		cls++;
+	if (cls == RS_BUF_CLASSES)
+		return -EFBIG;
+	b = p->free[cls];
+	if (b) {
+		p->free[cls] = b->next;
+		if (--p->nfree[cls] < p->low[cls])
+			p->low[cls] = p->nfree[cls];
+	} else {
+		err = make(p, cls, &b);
+		if (err)
+			return err;
+	}
+	p->in_use += class_bytes(cls);
+	if (p->in_use > p->high)
+		p->high = p->in_use;
+	*ret = b;
+	return 0;
+}
+
+void rs_bufpool_put(struct rs_bufpool *p, struct rs_buf *b)
+{
+	p->in_use -= class_bytes(b->cls);
+	b->next = p->free[b->cls];
+	p->free[b->cls] = b;
+	p->nfree[b->cls]++;
+}
+
+int rs_bufpool_init(struct rs_bufpool *p, size_t limit)
+{
+	*p = (struct rs_bufpool){ .limit = limit ? limit : SIZE_MAX / 2 };
+	p->scratch = alloc(0);
+	return p->scratch ? 0 : -ENOMEM;
+}
+
+void rs_bufpool_release(struct rs_bufpool *p)
+{
+	for (uint32_t i = 0; i < RS_BUF_CLASSES; i++) {
+		while (p->free[i])
+			free_one(p, i);
+	}
+	free(p->scratch);
+	p->scratch = NULL;
+}
+
+void rs_bufpool_trim(struct rs_bufpool *p)
+{
+	for (uint32_t i = 0; i < RS_BUF_CLASSES; i++) {
+		for (uint32_t n = p->low[i]; n && p->free[i]; n--)
+			free_one(p, i);
+		p->low[i] = p->nfree[i];
+	}
+}
+
+void rs_payload_release(struct rs_payload *pl)
+{
+	for (int i = 0; i < pl->niov; i++)
+		rs_bufpool_put(pl->pool, pl->buf[i]);
+	*pl = (struct rs_payload){ 0 };
+}

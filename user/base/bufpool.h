@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bufpool — large buffers of power-of-two sizes that are kept for reuse, and messages made of them.
+ *
+ * Bounded by `limit`. Nothing is allocated or unmapped in steady state; rs_bufpool_trim(), called once
+ * per quiet period, frees what was not needed since the last call.
+ * A payload owns its buffers until rs_payload_release(): no buffer is reused under a running send.
+ * Not thread-safe.
+ */
+#ifndef RS_BASE_BUFPOOL_H
+#define RS_BASE_BUFPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define RS_BUF_MIN_SHIFT 16 /* 64 KiB: the smallest buffer */
+#define RS_BUF_CLASSES   11 /* … to 64 MiB */
+
+struct rs_buf {
+	struct rs_buf *next; /* in its class's free list */
+	uint32_t cls;
+	size_t cap; /* bytes of data[] */
+	_Alignas(64) char data[];
+};
+
+struct rs_bufpool {
+	struct rs_buf *free[RS_BUF_CLASSES];
+	uint32_t nfree[RS_BUF_CLASSES];
+	uint32_t low[RS_BUF_CLASSES]; /* least free since the last trim */
+	struct rs_buf *scratch;	      /* the smallest size; written to after an error, never read */
+	size_t limit;		      /* bytes of all buffers at most */
+	size_t held;		      /* bytes of all buffers, free ones included */
+	size_t in_use, high;	      /* bytes handed out now, and most ever */
+	uint64_t made;		      /* buffers allocated: stands still in steady state */
+	uint64_t grown;		      /* buffers that a message outgrew */
+	uint64_t refused;	      /* wishes refused at the limit */
+};
+
+/* limit: bytes at most (0: none). 0 or -ENOMEM. */
+int rs_bufpool_init(struct rs_bufpool *p, size_t limit);
+/* All buffers have been given back. */
+void rs_bufpool_release(struct rs_bufpool *p);
+void rs_bufpool_trim(struct rs_bufpool *p);
+
+/* A buffer with cap >= bytes. 0, -EFBIG (no class is so big), -ENOBUFS (limit) or -ENOMEM. */
+int rs_bufpool_get(struct rs_bufpool *p, size_t bytes, struct rs_buf **ret);
+void rs_bufpool_put(struct rs_bufpool *p, struct rs_buf *b);
+
+#define RS_PAYLOAD_BUFS 4
+
+/* One message's bytes, as iovecs to send in order. Owns its buffers. */
+struct rs_payload {
+	struct rs_bufpool *pool;
+	struct rs_buf *buf[RS_PAYLOAD_BUFS];
+	struct iovec iov[RS_PAYLOAD_BUFS];
+	int niov;   /* 0: empty */
+	size_t len; /* bytes of all iovecs */
+};
+
+/* Gives the buffers back; the payload is empty afterwards. Fine on an empty one. */
+void rs_payload_release(struct rs_payload *pl);
+
+#endif
