@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/utf8.h"
 
 #define CHUNK (64 * 1024)
 
@@ -123,7 +123,7 @@ static void set_str(json_t *o, const char *key, const char *value)
 	char clean[1024];
 
 	/* Command and service names are whatever a program chose. */
-	rs_text_clean(clean, sizeof(clean), str_c(value ? value : ""), 0);
+	rs_utf8_clean(clean, sizeof(clean), str_c(value ? value : ""), 0);
 	json_object_set_new(o, key, json_string(clean));
 }
 

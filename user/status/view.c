@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/human.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 #define MAX_ROWS 20 /* of a table on the screen */
 #define DOT	 " \xc2\xb7 "
@@ -26,7 +26,7 @@ static const char *text(const json_t *o, const char *key, char *buf, size_t size
 {
 	const json_t *v = json_object_get(o, key);
 
-	rs_text_clean(buf, size, str_of(json_string_value(v), json_string_length(v)), cols);
+	rs_utf8_clean(buf, size, str_of(json_string_value(v), json_string_length(v)), cols);
 	return buf;
 }
 
@@ -81,7 +81,7 @@ __attribute__((format(printf, 3, 4))) static void fact(struct facts *f, const ch
 	va_start(ap, fmt);
 	vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	w = rs_text_width(str_c(buf));
+	w = rs_utf8_width(str_c(buf));
 	if (!f->first && f->v->width && f->at + 3 + w > f->v->width) {
 		fprintf(f->out, "\n%*s", INDENT, "");
 		f->at = INDENT;
@@ -115,7 +115,7 @@ static void prose(FILE *out, const struct rs_view *v, const char *color, int ind
 		int w;
 
 		rest = str_cut(rest, ' ', &word);
-		w = rs_text_width(word);
+		w = rs_utf8_width(word);
 		if (at > indent && v->width && at + 1 + w > v->width) {
 			fprintf(out, "\n%*s", indent, "");
 			at = indent;
@@ -389,7 +389,7 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 	int pad;
 
 	text(p, "comm", comm, sizeof(comm), 16);
-	pad = 16 - rs_text_width(str_c(comm));
+	pad = 16 - rs_utf8_width(str_c(comm));
 	fprintf(out, "  %s%*s %7llu %7s %9s %9s %s%6s%s", comm, pad > 0 ? pad : 0, "",
 		(unsigned long long)num(p, "pid"), COUNT(num(p, "connections")),
 		COUNT(num(p, "requests")), COUNT(num(p, "spans")), errors ? v->style.red : "",
@@ -399,7 +399,7 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 	if (*service)
 		fprintf(out, "  %s", service);
 	if (*note && v->width &&
-	    left < rs_text_width(str_c(service)) + rs_text_width(str_c(note)) + 2) {
+	    left < rs_utf8_width(str_c(service)) + rs_utf8_width(str_c(note)) + 2) {
 		/* A reason that does not fit beside the rest gets its own lines. */
 		fprintf(out, "\n    " ARROW);
 		prose(out, v, v->style.yellow, 6, note);
@@ -470,7 +470,7 @@ static void put_ledger(FILE *out, const struct rs_view *v, const json_t *o)
 			fprintf(out, "\n  %s%-16s %9s %9s %9s %9s%s\n", v->style.bold, "STAGE",
 				"IN", "OUT", "DROPPED", "HELD", v->style.reset);
 		headed = true;
-		rs_text_clean(name, sizeof(name), str_c(s->name), 16);
+		rs_utf8_clean(name, sizeof(name), str_c(s->name), 16);
 		fprintf(out, "  %-16s %9s %9s %s%9s%s %9s", name, s->in ? COUNT(s->in) : "-",
 			COUNT(s->out), s->dropped ? v->style.red : "",
 			s->dropped ? COUNT(s->dropped) : "-", s->dropped ? v->style.reset : "",

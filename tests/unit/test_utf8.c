@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/human.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,12 +43,12 @@ static void test_clean(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
-		size_t n = rs_text_clean(buf, sizeof(buf), c[i].in, c[i].cols);
+		size_t n = rs_utf8_clean(buf, sizeof(buf), c[i].in, c[i].cols);
 
 		assert_string_equal(buf, c[i].out);
 		assert_int_equal(n, strlen(buf));
 		if (c[i].cols)
-			assert_true(rs_text_width(str_c(buf)) <= c[i].cols);
+			assert_true(rs_utf8_width(str_c(buf)) <= c[i].cols);
 	}
 }
 
@@ -63,15 +63,15 @@ static void test_clean_any(void **state)
 			for (int cols = 0; cols < 24; cols++) {
 				char buf[64];
 				struct str out = str_of(
-					buf, rs_text_clean(buf, size, str_at(in, 0, len), cols));
+					buf, rs_utf8_clean(buf, size, str_at(in, 0, len), cols));
 
 				assert_true(out.len < size);
 				assert_int_equal(buf[out.len], 0);
 				if (cols)
-					assert_true(rs_text_width(out) <= cols);
+					assert_true(rs_utf8_width(out) <= cols);
 				while (out.len) {
 					uint32_t cp = 0;
-					size_t n = rs_utf8_next(out, &cp);
+					size_t n = rs_utf8_decode(out, &cp);
 
 					assert_true(n && cp >= 0x20 && !(cp >= 0x7f && cp < 0xa0));
 					out = str_from(out, n);

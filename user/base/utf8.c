@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text.h"
+#include "utf8.h"
 
 #include <stdio.h>
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define ELLIPSIS    "\xe2\x80\xa6" /* U+2026 */
 
-size_t rs_utf8_next(struct str s, uint32_t *ret_cp)
+size_t rs_utf8_decode(struct str s, uint32_t *ret_cp)
 {
 	const unsigned char *p = (const unsigned char *)s.ptr;
 	uint32_t cp, least;
@@ -60,7 +60,7 @@ static bool in(const struct range *r, size_t n, uint32_t cp)
 
 #define IN(table, cp) in(table, sizeof(table) / sizeof((table)[0]), cp)
 
-int rs_text_cp_width(uint32_t cp)
+int rs_utf8_cp_width(uint32_t cp)
 {
 	/* Blocks, not every character: enough to keep columns straight (Unicode 15 EastAsianWidth). */
 	static const struct range zero[] = {
@@ -97,21 +97,21 @@ static bool unsafe(uint32_t cp)
 	return IN(bad, cp);
 }
 
-int rs_text_width(struct str s)
+int rs_utf8_width(struct str s)
 {
 	int w = 0;
 
 	while (s.len) {
 		uint32_t cp = 0;
-		size_t n = rs_utf8_next(s, &cp);
+		size_t n = rs_utf8_decode(s, &cp);
 
-		w += n ? rs_text_cp_width(cp) : 1;
+		w += n ? rs_utf8_cp_width(cp) : 1;
 		s = str_from(s, n ? n : 1);
 	}
 	return w;
 }
 
-size_t rs_text_clean(char *dst, size_t size, struct str s, int max_cols)
+size_t rs_utf8_clean(char *dst, size_t size, struct str s, int max_cols)
 {
 	size_t at = 0, cut = 0; /* cut: where an ellipsis can still stand */
 	bool can_cut = size >= sizeof(ELLIPSIS);
@@ -120,7 +120,7 @@ size_t rs_text_clean(char *dst, size_t size, struct str s, int max_cols)
 	while (s.len) {
 		char shown[16];
 		uint32_t cp = 0;
-		size_t n = rs_utf8_next(s, &cp), len;
+		size_t n = rs_utf8_decode(s, &cp), len;
 		int w;
 
 		if (!n) {
@@ -133,7 +133,7 @@ size_t rs_text_clean(char *dst, size_t size, struct str s, int max_cols)
 			len = (size_t)w;
 		} else {
 			len = n;
-			w = rs_text_cp_width(cp);
+			w = rs_utf8_cp_width(cp);
 			memcpy(shown, s.ptr, len);
 		}
 		if ((max_cols && cols + w > max_cols) || at + len >= size) {
