@@ -316,8 +316,9 @@ static void describe_url(const struct rs_exchange *x, const struct rs_http *h, s
 		if (t.path.len || !str_eq(h->method, STR("CONNECT")))
 			rs_build_str(b, RS_K_URL_PATH, t.path.len ? t.path : STR("/"));
 		if (t.query.len) {
-			struct text query = { .len = 0 };
+			struct text query;
 
+			query.len = 0;
 			put_query(&query, t.query);
 			rs_build_str(b, RS_K_URL_QUERY, text_str(&query));
 		}
@@ -337,8 +338,9 @@ static void describe_url(const struct rs_exchange *x, const struct rs_http *h, s
 /* obs-fold and what else a field may hold become blanks. */
 static void describe_agent(struct str agent, struct rs_build *b)
 {
-	struct text t = { .len = 0 };
+	struct text t; /* too large to be zeroed for each span */
 
+	t.len = 0;
 	put(&t, agent);
 	for (size_t i = 0; i < t.len; i++) {
 		if (t.buf[i] == '\r' || t.buf[i] == '\n')
