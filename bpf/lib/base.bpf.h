@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Layer 0: kernel types, helpers, the shared contract, and what the verifier needs to be told. */
+#ifndef RS_LIB_BASE_H
+#define RS_LIB_BASE_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+
+#include "shared/config.h"
+#include "shared/events.h"
+
+/* Macros of the kernel's own headers, which BTF does not carry. */
+#define AF_UNIX	       1
+#define AF_INET	       2
+#define AF_INET6       10
+#define SOCK_STREAM    1
+#define IPPROTO_TCP    6
+#define MSG_OOB	       0x1
+#define MSG_PEEK       0x2
+#define MSG_TRUNC      0x20
+#define MSG_ERRQUEUE   0x2000
+#define PF_IO_WORKER   0x10
+#define PF_KTHREAD     0x200000
+#define TS_COMPAT      0x2 /* x86: thread_info.status */
+#define TIF_32BIT      22  /* arm64: thread_info.flags */
+#define S_IFMT	       0170000
+#define S_IFSOCK       0140000
+
+/*
+ * The verifier must see a bound on the very register that is used; the compiler likes to compare one
+ * register and use another. The empty asm makes the value opaque to it just before the comparison.
+ */
+#define rs_opaque(x) asm volatile("" : "+r"(x))
+
+/* min(x, max) for a constant max, in a form the verifier follows. */
+static __always_inline __u64 rs_clamp(__u64 x, __u64 max)
+{
+	rs_opaque(x);
+	if (x > max)
+		x = max;
+	return x;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Layer 3: what becomes of a segment: how many of its bytes are copied, in how many records.
+ *
+ * A segment is what one read or write moved. Its first cap_bytes are copied, and its last eight when
+ * that is not all. A message's head is copied further, record by record, until its blank line or
+ * head_bytes, however it is split over segments; a head is open after a turn of direction, or when a
+ * segment begins like an HTTP message. Bytes before the policy's skip_until are not copied.
+ */
+#ifndef RS_LIB_CAPTURE_H
+#define RS_LIB_CAPTURE_H
+
+#include "buffer.bpf.h"
+#include "emit.bpf.h"
+
+/* One segment, before its bytes are looked at. */
+struct rs_segment {
+	__u32 len;
+	__u32 seq; /* TCP sequence number of its first byte, or 0 */
+	enum rs_ev_dir dir;
+	bool nodata;
+};
+
+/* Takes the offsets [ret, ret + len) of one direction; two threads never get the same. */
+static __always_inline __u64 rs_take(__u64 *total, __u32 len)
+{
+	__u64 off;
+
+	if (rs_have_fetch)
+		return __sync_fetch_and_add(total, len);
+	off = *total;
+	*total = off + len;
+	return off;
+}
+
+static __always_inline void rs_refresh_policy(struct rs_conn *c)
+{
+	__u32 epoch = *(volatile __u32 *)&rs_epoch;
+	struct rs_bpf_policy *p;
+
+	if (c->epoch == epoch)
+		return;
+	c->epoch = epoch;
+	p = bpf_map_lookup_elem(&rs_policy, &c->id);
+	c->skip[0] = p ? p->skip_until[0] : 0;
+	c->skip[1] = p ? p->skip_until[1] : 0;
+	c->stop = p ? p->stop : 0;
+}
+
+/*
+ * Could an HTTP message begin here? Four bytes of a method or of "HTTP": a letter, then nothing
+ * that is binary. Cheap, and only decides how much is copied.
+ */
+static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 n)
+{
+	__u8 letter = s->data[0] | 0x20;
+
+	return n >= 4 && letter >= 'a' && letter <= 'z' && s->data[1] > ' ' && s->data[2] >= ' ' &&
+	       s->data[3] >= ' ' && s->data[1] < 0x7f && s->data[2] < 0x7f && s->data[3] < 0x7f;
+}
+
+/* A whole segment that ends in a blank line, as most requests: nothing to search. */
+static __always_inline bool rs_ends_blank(const struct rs_scratch *s, __u32 n)
+{
+	__u64 at = rs_clamp(n - 4, RS_CAP_MAX);
+
+	return n >= 4 && *(const __u32 *)&s->data[at] == 0x0a0d0a0d;
+}
+
+static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
+				       const struct rs_segment *seg)
+{
+	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open;
+	__u64 off = rs_take(&c->off[dir], len), skip;
+	bool fresh = c->turn != dir + 1;
+
+	c->turn = dir + 1;
+	rs_refresh_policy(c);
+	skip = c->skip[dir];
+	if (c->stop || off + len < skip) {
+		rs_count(RS_N_SKIPPED);
+		return;
+	}
+	rs_hdr(&s->ev.h, RS_EV_DATA, 0, 0);
+	s->ev.conn = c->id;
+	s->ev.off = off;
+	s->ev.seq = seg->seq;
+	s->ev.dir = dir;
+	s->ev.source = RS_SRC_SOCKET;
+	s->ev.tail_len = 0;
+	s->ev.pad_ = 0;
+	if (seg->nodata) {
+		s->ev.h.flags = RS_EVF_NODATA;
+		s->ev.len = len;
+		s->ev.cap = 0;
+		c->head[dir] = 0;
+		rs_emit_data(s);
+		return;
+	}
+	s->loaded = 0;
+	if (off < skip) { /* the end of a body that is not copied; a message may follow it */
+		pos = skip - off;
+		len -= pos;
+		s->ev.len = pos;
+		s->ev.cap = 0;
+		rs_tail(s, slot, pos, pos);
+		rs_emit_data(s);
+		s->ev.tail_len = 0;
+		s->ev.off += pos;
+		s->ev.seq += seg->seq ? pos : 0;
+		fresh = true;
+		c->head[dir] = 0;
+		if (!len)
+			return;
+	}
+	cap = len;
+	if (cap > rs_cfg.cap_bytes)
+		cap = rs_cfg.cap_bytes;
+	cap = rs_copy(s, slot, pos, cap);
+	s->ev.len = len;
+	s->ev.cap = cap;
+	open = fresh ? 0 : c->head[dir];
+	if (!open && rs_begins_message(s, cap)) {
+		open = rs_cfg.head_bytes;
+		c->nl[dir] = 0;
+	}
+	if (open) {
+		if ((cap == len && rs_ends_blank(s, cap)) || rs_blank_line(slot, cap, c->nl[dir])) {
+			open = 0;
+		} else if (cap >= open || !cap) {
+			rs_count(RS_N_HEAD_CUT);
+			open = 0;
+		} else {
+			open -= cap;
+			c->nl[dir] = s->data[rs_clamp(cap - 1, RS_CAP_MAX)] == '\n';
+		}
+	}
+	if (!open || cap == len) {
+		c->head[dir] = open;
+		if (cap < len)
+			rs_tail(s, slot, pos + len, len);
+		rs_emit_data(s);
+		return;
+	}
+	/* The head goes on beyond this record. */
+	s->ev.len = cap;
+	rs_emit_data(s);
+	s->ev.off += cap;
+	s->ev.seq += seg->seq ? cap : 0;
+	s->pos = pos + cap;
+	s->rest = len - cap;
+	s->head = open;
+	s->nl = c->nl[dir];
+	for (int i = 0; i < RS_HEAD_MAX / RS_CAP_MAX + 2; i++) {
+		if (!rs_part(slot))
+			break;
+	}
+	c->head[dir] = s->head;
+	c->nl[dir] = s->nl;
+}
+
+#endif

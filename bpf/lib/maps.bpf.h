@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Layer 0: every map. Sizes marked "set by user space" are placeholders. Nothing is pinned. */
+#ifndef RS_LIB_MAPS_H
+#define RS_LIB_MAPS_H
+
+#include "base.bpf.h"
+
+#define RS_IOV_WIN 8 /* iovecs read from user memory at a time; power of two */
+
+/* What is known of one connection. Zeroed when made. */
+struct rs_conn {
+	__u64 id;      /* socket cookie; must stay first: read by the iterator for user space */
+	__u64 gen;     /* rs_conns only: inode of the socket, tells a reused address */
+	__u64 off[2];  /* bytes seen, per direction */
+	__u64 skip[2]; /* copy of rs_policy */
+	__u32 stop;
+	__u32 epoch;   /* of that copy */
+	__u32 head[2]; /* bytes of an open message head that may still be copied; 0: none is open */
+	__u32 tgid;    /* last user */
+	__u32 seq_in;  /* TCP: copied_seq after the last IN segment */
+	__u8 nl[2];    /* the last byte of an open head was a newline */
+	__u8 turn;     /* direction of the last segment + 1 */
+	__u8 opened;   /* OPEN was emitted */
+	__u8 closed;   /* 1 << enum rs_ev_how, emitted */
+	__u8 present;  /* older than the agent */
+	__u8 tcp;
+	__u8 pad_;
+};
+
+/* One record under construction, and where its bytes are in user memory. */
+struct rs_scratch {
+	struct rs_ev_data ev; /* its data[] is the next member */
+	/*
+	 * A copy starts at up to RS_CAP_MAX and has up to RS_CAP_MAX bytes; only the first RS_CAP_MAX
+	 * are ever sent. The rest satisfies the verifier, which cannot relate start and length. The
+	 * third part takes the segment's tail.
+	 */
+	__u8 data[3 * RS_CAP_MAX];
+	__u64 base;  /* the buffer, or the user's array of iovecs */
+	__u32 niov;  /* iovecs in the array; 0: base is the buffer */
+	__u32 first; /* index of iov[0] in the array */
+	__u32 start; /* position in the segment where iov[0] begins */
+	__u32 loaded; /* iov[] holds something */
+	struct {
+		__u64 base, len;
+	} iov[RS_IOV_WIN];
+	/* what is left to do of the segment: see part() */
+	__u32 pos;
+	__u32 rest;
+	__u32 head;
+	__u32 nl;
+	__u64 wake; /* flags for the next record */
+};
+
+/* Programs that build data records: each has its own scratch, so that one preempted is not overwritten. */
+enum rs_slot {
+	RS_SLOT_SEND,
+	RS_SLOT_RECV,
+	RS_SLOT_SYSCALL,
+	RS_SLOTS,
+};
+
+/* Records to user space. Size set by user space. Full: the record is lost and counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} rs_ring SEC(".maps") __weak;
+
+/* Connections, kept in the socket itself: made at its first transfer, freed with it by the kernel. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct rs_conn);
+} rs_sk SEC(".maps") __weak;
+
+/*
+ * Connections of the system call backend: address of struct sock -> state. A socket reached through
+ * the file table is no trusted pointer, so it cannot have storage. Deleted when a TCP socket is
+ * destroyed; a Unix socket's entry ages out, or is replaced when the address is used again (gen).
+ * Size set by user space.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct rs_conn);
+} rs_conns SEC(".maps") __weak;
+
+/* Record under construction. Key: enum rs_slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RS_SLOTS);
+	__type(key, __u32);
+	__type(value, struct rs_scratch);
+} rs_scratch SEC(".maps") __weak;
+
+/* Copy policies: connection -> what user space wants. Written and deleted by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct rs_bpf_policy);
+} rs_policy SEC(".maps") __weak;
+
+/* Processes that had a transfer: tgid -> RS_SEEN_*. Deleted at exit. Losing one costs a wakeup. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, __u32);
+} rs_seen SEC(".maps") __weak;
+#define RS_SEEN_SIGNAL 0x1 /* its fatal signal was reported */
+
+/* With cfg.filter_pid: processes to trace. Put in by user space and at fork; deleted at exit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} rs_pids SEC(".maps") __weak;
+
+/* counters.def, per CPU. One element, so that one lookup serves several counters. */
+enum rs_counter_id {
+#define RS_BPF_COUNTER(id, name, help, remedy) RS_N_##id,
+#include "shared/counters.def"
+#undef RS_BPF_COUNTER
+	RS_N_COUNT,
+};
+
+struct rs_counts {
+	__u64 v[RS_N_COUNT];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rs_counts);
+} rs_counts SEC(".maps") __weak;
+
+static __always_inline void rs_count(enum rs_counter_id id)
+{
+	__u32 zero = 0;
+	struct rs_counts *n = bpf_map_lookup_elem(&rs_counts, &zero);
+
+	if (n)
+		n->v[id]++;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Layer 1: the current task: identity, which one is filtered out, which one is new. */
+#ifndef RS_LIB_TASK_H
+#define RS_LIB_TASK_H
+
+#include "config.bpf.h"
+#include "maps.bpf.h"
+
+static __always_inline struct task_struct *rs_task(void)
+{
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+static __always_inline __u64 rs_task_start(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
+/* A process's name is its leader's: threads may have their own. */
+static __always_inline void rs_task_comm(struct task_struct *task, char comm[RS_COMM_LEN])
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	BPF_CORE_READ_INTO((char(*)[RS_COMM_LEN])comm, leader, comm);
+}
+
+static __always_inline bool rs_comm_wanted(void)
+{
+	union {
+		char comm[RS_COMM_LEN];
+		__u64 w[2];
+	} have = {}, want;
+
+	rs_task_comm(rs_task(), have.comm);
+#pragma unroll
+	for (int i = 0; i < RS_FILTER_COMMS; i++) {
+		if (i >= rs_cfg.filter_comm)
+			break;
+		for (int j = 0; j < RS_COMM_LEN; j++)
+			want.comm[j] = rs_cfg.comm[i][j];
+		if (want.w[0] == have.w[0] && want.w[1] == have.w[1])
+			return true;
+	}
+	return false;
+}
+
+/* Is this process to be traced, as far as the process decides? */
+static __always_inline bool rs_task_wanted(__u32 tgid)
+{
+	if (tgid == rs_cfg.self_tgid)
+		return false;
+	if (rs_cfg.filter_pid && !bpf_map_lookup_elem(&rs_pids, &tgid))
+		return false;
+	if (rs_cfg.filter_comm && !rs_comm_wanted())
+		return false;
+	return true;
+}
+
+/* Notes the process; returns the flags of the record that tells of it: user space must look at once. */
+static __always_inline __u64 rs_task_seen(__u32 tgid)
+{
+	__u32 none = 0;
+
+	if (bpf_map_lookup_elem(&rs_seen, &tgid))
+		return BPF_RB_NO_WAKEUP;
+	bpf_map_update_elem(&rs_seen, &tgid, &none, BPF_ANY);
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+#endif

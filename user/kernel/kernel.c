@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "load.h"
+#include "ringspan.skel.h"
+
+struct rs_kernel {
+	struct ringspan_bpf *skel;
+	struct ring_buffer *ring;
+	enum rs_capture_mode backend;
+	struct rs_probe probes[RS_PROBE_COUNT];
+	struct bpf_link *links[RS_PROBE_COUNT];
+	struct rs_probe_state states[RS_PROBE_COUNT];
+	uint64_t bad_records;
+	int ncpu;
+	uint64_t *percpu; /* RS_BPFC_COUNT values for each CPU */
+	/* of the drain that is running */
+	rs_event_fn fn;
+	void *arg;
+	size_t budget, taken;
+};
+
+/* Is the record what its type says, and no longer than what the ring gave? */
+static bool record_ok(const struct rs_ev_hdr *ev, size_t size)
+{
+	static const size_t least[] = {
+		[RS_EV_OPEN] = sizeof(struct rs_ev_open),   [RS_EV_DATA] = sizeof(struct rs_ev_data),
+		[RS_EV_CLOSE] = sizeof(struct rs_ev_close), [RS_EV_FACT] = sizeof(struct rs_ev_fact),
+		[RS_EV_PROC] = sizeof(struct rs_ev_proc),
+	};
+	const struct rs_ev_data *d = (const void *)ev;
+
+	if (size < sizeof(*ev) || ev->len > size || ev->type == 0 || ev->type > RS_EV_PROC ||
+	    ev->len < least[ev->type])
+		return false;
+	return ev->type != RS_EV_DATA || (d->cap <= ev->len - sizeof(*d) && d->cap <= d->len);
+}
+
+static int on_sample(void *arg, void *data, size_t size)
+{
+	struct rs_kernel *k = arg;
+
+	k->taken++;
+	if (record_ok(data, size))
+		k->fn(k->arg, data);
+	else
+		k->bad_records++;
+	return k->taken >= k->budget ? -EAGAIN : 0; /* libbpf stops; this record counts as consumed */
+}
+
+static int open_ring(struct rs_kernel *k, const struct rs_kernel_opts *opts, struct rs_kernel_err *err)
+{
+	size_t size = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
+	char what[96];
+
+	k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.rs_ring), on_sample, k, NULL);
+	if (k->ring)
+		return 0;
+	snprintf(what, sizeof(what), "map a ring buffer of %zu KB", size / 1024);
+	return rs_kernel_explain(err, -errno, what, "");
+}
+
+static int check_opts(const struct rs_kernel_opts *opts, struct rs_kernel_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = opts->ring_bytes;
+
+	*err = (struct rs_kernel_err){ 0 };
+	if (size && (size < page || (size & (size - 1)) || size > 1u << 30)) {
+		snprintf(err->msg, sizeof(err->msg),
+			 "ring buffer of %zu bytes: not a power of two from %zu to 1 GiB; give another --ring-size",
+			 size, page);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static enum rs_capture_mode choose(enum rs_capture_mode mode, const struct rs_kernel_btf *btf)
+{
+	if (mode != RS_CAPTURE_AUTO)
+		return mode;
+	return rs_kernel_btf_has_tp(btf, "sock_send_length") && rs_kernel_btf_has_tp(btf, "sock_recv_length") ?
+		       RS_CAPTURE_SOCKET :
+		       RS_CAPTURE_SYSCALL;
+}
+
+int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret, struct rs_kernel_err *err)
+{
+	struct rs_kernel_btf btf = { 0 };
+	struct rs_kernel *k;
+	int r;
+
+	r = check_opts(opts, err);
+	if (r)
+		return r;
+	r = rs_kernel_btf_read(&btf);
+	if (r)
+		return rs_kernel_explain(err, r, "read /sys/kernel/btf/vmlinux",
+					 "the kernel must be built with CONFIG_DEBUG_INFO_BTF");
+	k = calloc(1, sizeof(*k));
+	if (!k) {
+		r = -ENOMEM;
+		goto fail;
+	}
+	k->backend = choose(opts->mode, &btf);
+	r = rs_kernel_load(opts, k->backend, &btf, k->probes, &k->skel, err);
+	if (r)
+		goto fail;
+	k->ncpu = libbpf_num_possible_cpus();
+	k->percpu = k->ncpu > 0 ? calloc((size_t)k->ncpu, RS_BPFC_COUNT * sizeof(*k->percpu)) : NULL;
+	if (!k->percpu) {
+		r = rs_kernel_explain(err, -ENOMEM, "read counters", "");
+		goto fail;
+	}
+	r = open_ring(k, opts, err);
+	for (size_t i = 0; !r && i < opts->npids; i++) {
+		r = rs_kernel_add_pid(k, opts->pids[i]);
+		if (r)
+			rs_kernel_explain(err, r, "filter by process", "");
+	}
+	if (r)
+		goto fail;
+	rs_kernel_btf_release(&btf);
+	*ret = k;
+	return 0;
+fail:
+	rs_kernel_btf_release(&btf);
+	rs_kernel_close(k);
+	return r;
+}
+
+static struct bpf_link *attach_iter(struct rs_kernel *k, struct bpf_program *prog)
+{
+	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(k->skel->maps.rs_sk) };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+
+	return bpf_program__attach_iter(prog, &opts);
+}
+
+static int attach_one(struct rs_kernel *k, int i)
+{
+	struct rs_probe *p = &k->probes[i];
+	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, p->prog);
+
+	if (p->reason[0])
+		return 0;
+	k->links[i] = i == RS_PROBE_rs_iter_conns ? attach_iter(k, prog) : bpf_program__attach(prog);
+	if (!k->links[i]) {
+		int r = -errno;
+
+		snprintf(p->reason, sizeof(p->reason), "attach: %s", strerror(-r));
+		p->state.reason = p->reason;
+		return r;
+	}
+	p->state.attached = true;
+	return 0;
+}
+
+int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
+{
+	*err = (struct rs_kernel_err){ 0 };
+	for (int i = 0; i < RS_PROBE_COUNT; i++) {
+		int r = attach_one(k, i);
+
+		if (r && k->probes[i].required)
+			return rs_kernel_explain(err, r, k->probes[i].state.name, "attach");
+	}
+	return 0;
+}
+
+void rs_kernel_close(struct rs_kernel *k)
+{
+	if (!k)
+		return;
+	for (int i = 0; i < RS_PROBE_COUNT; i++)
+		bpf_link__destroy(k->links[i]);
+	ring_buffer__free(k->ring);
+	ringspan_bpf__destroy(k->skel);
+	free(k->percpu);
+	free(k);
+}
+
+int rs_kernel_fd(const struct rs_kernel *k)
+{
+	return ring_buffer__epoll_fd(k->ring);
+}
+
+size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void *arg)
+{
+	if (!budget)
+		return 0;
+	k->fn = fn;
+	k->arg = arg;
+	k->budget = budget;
+	k->taken = 0;
+	ring_buffer__consume(k->ring);
+	return k->taken;
+}
+
+int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy)
+{
+	int fd = bpf_map__fd(k->skel->maps.rs_policy);
+	int r;
+
+	r = policy ? bpf_map_update_elem(fd, &conn, policy, BPF_ANY) : bpf_map_delete_elem(fd, &conn);
+	if (r < 0)
+		return -errno;
+	__atomic_add_fetch(&k->skel->bss->rs_epoch, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid)
+{
+	uint32_t one = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_pids), &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int live_socket(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
+{
+	uint64_t ids[512];
+	ssize_t n;
+	int fd, r = 0;
+
+	if (!k->links[RS_PROBE_rs_iter_conns])
+		return -EOPNOTSUPP;
+	fd = bpf_iter_create(bpf_link__fd(k->links[RS_PROBE_rs_iter_conns]));
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, ids, sizeof(ids))) > 0) {
+		for (size_t i = 0; i < (size_t)n / sizeof(ids[0]); i++)
+			fn(arg, ids[i]);
+	}
+	if (n < 0)
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
+{
+	return live_socket(k, fn, arg);
+}
+
+void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT])
+{
+	uint32_t zero = 0;
+
+	memset(ret, 0, RS_BPFC_COUNT * sizeof(*ret));
+	if (!bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.rs_counts), &zero, k->percpu)) {
+		for (int cpu = 0; cpu < k->ncpu; cpu++) {
+			for (int i = 0; i < RS_BPFC_COUNT; i++)
+				ret[i] += k->percpu[cpu * RS_BPFC_COUNT + i];
+		}
+	}
+	ret[RS_BPFC_BAD_RECORD] += k->bad_records;
+}
+
+size_t rs_kernel_probes(const struct rs_kernel *k, const struct rs_probe_state **ret)
+{
+	struct rs_kernel *w = (struct rs_kernel *)k; /* only the copy for the caller is written */
+
+	for (int i = 0; i < RS_PROBE_COUNT; i++)
+		w->states[i] = k->probes[i].state;
+	*ret = k->states;
+	return RS_PROBE_COUNT;
+}
+
+const char *rs_kernel_backend(const struct rs_kernel *k)
+{
+	return k->backend == RS_CAPTURE_SOCKET ? "socket" : "syscall";
+}
+
+static uint64_t map_bytes(int fd)
+{
+	unsigned long long bytes = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	}
+	fclose(f);
+	return bytes;
+}
+
+static bool stats_on(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/bpf_stats_enabled", "re");
+	int on = 0;
+
+	if (f) {
+		if (fscanf(f, "%d", &on) != 1)
+			on = 0;
+		fclose(f);
+	}
+	return on != 0;
+}
+
+void rs_kernel_usage(struct rs_kernel *k, struct rs_kernel_usage *ret)
+{
+	struct bpf_program *prog;
+	struct bpf_map *map;
+
+	*ret = (struct rs_kernel_usage){ .stats_on = stats_on() };
+	bpf_object__for_each_map(map, k->skel->obj)
+		ret->map_bytes += map_bytes(bpf_map__fd(map));
+	bpf_object__for_each_program(prog, k->skel->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			continue;
+		ret->run_ns += info.run_time_ns;
+		ret->runs += info.run_cnt;
+	}
+}

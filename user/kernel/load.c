@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ringspan.skel.h"
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+
+/*
+ * What libbpf said during one load. libbpf's print callback has no argument, so the place is kept per
+ * thread, and only while a load runs.
+ */
+struct load_log {
+	char prog[64];	 /* the program that was refused */
+	char tail[4096]; /* the end of what was said about it */
+	size_t len;
+};
+
+static _Thread_local struct load_log *load_log;
+
+static void log_add(struct load_log *log, const char *text, size_t n)
+{
+	size_t room = sizeof(log->tail) - 1;
+
+	if (n > room) {
+		text += n - room;
+		n = room;
+	}
+	if (log->len + n > room) {
+		size_t cut = log->len + n - room;
+
+		memmove(log->tail, log->tail + cut, log->len - cut);
+		log->len -= cut;
+	}
+	memcpy(log->tail + log->len, text, n);
+	log->len += n;
+	log->tail[log->len] = 0;
+}
+
+static int on_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	struct load_log *log = load_log;
+	char *text = NULL;
+	int n;
+
+	if (!log || level == LIBBPF_DEBUG)
+		return 0;
+	n = vasprintf(&text, fmt, args);
+	if (n < 0)
+		return 0;
+	/* "libbpf: prog 'NAME': BPF program load failed: ...", and others that begin the same way */
+	if (!log->prog[0] && sscanf(text, "libbpf: prog '%63[^']'", log->prog) != 1)
+		log->prog[0] = 0;
+	log_add(log, text, (size_t)n);
+	free(text);
+	return 0;
+}
+
+/* The verifier's last words: its verdict is the last line before its statistics. */
+static void last_line(const struct load_log *log, char *ret, size_t size)
+{
+	const char *best = "", *p = log->tail;
+	size_t best_len = 0;
+
+	while (*p) {
+		size_t n = strcspn(p, "\n");
+
+		if (strncmp(p, "processed ", 10) == 0 || strncmp(p, "-- END", 6) == 0)
+			break;
+		if (n && strncmp(p, "-- BEGIN", 8) != 0 && strncmp(p, "arg#", 4) != 0) {
+			best = p;
+			best_len = n;
+		}
+		p += n + (p[n] == '\n');
+	}
+	snprintf(ret, size, "%.*s", (int)best_len, best);
+}
+
+int rs_kernel_btf_read(struct rs_kernel_btf *ret)
+{
+	struct stat st;
+	char *data = NULL;
+	size_t len = 0;
+	int fd, r;
+
+	fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0) {
+		r = -errno;
+		goto out;
+	}
+	data = malloc((size_t)st.st_size + 1);
+	if (!data) {
+		r = -ENOMEM;
+		goto out;
+	}
+	while (len < (size_t)st.st_size) {
+		ssize_t n = read(fd, data + len, (size_t)st.st_size - len);
+
+		if (n <= 0) {
+			r = n < 0 ? -errno : -EIO;
+			goto out;
+		}
+		len += (size_t)n;
+	}
+	*ret = (struct rs_kernel_btf){ data, len };
+	data = NULL;
+	r = 0;
+out:
+	free(data);
+	close(fd);
+	return r;
+}
+
+void rs_kernel_btf_release(struct rs_kernel_btf *btf)
+{
+	free(btf->data);
+	*btf = (struct rs_kernel_btf){ 0 };
+}
+
+/* Type names are NUL-terminated strings in one table: parsing the rest would cost 50 ms. */
+bool rs_kernel_btf_has(const struct rs_kernel_btf *btf, const char *name)
+{
+	char want[128];
+	int n;
+
+	n = snprintf(want, sizeof(want), "%c%s", 0, name);
+	if (!btf->data || n < 0 || (size_t)n >= sizeof(want))
+		return false;
+	return memmem(btf->data, btf->len, want, (size_t)n + 1) != NULL;
+}
+
+bool rs_kernel_btf_has_tp(const struct rs_kernel_btf *btf, const char *tracepoint)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+	return rs_kernel_btf_has(btf, name);
+}
+
+static bool lockdown_confidential(void)
+{
+	char text[128] = "";
+	int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	return strstr(text, "[confidentiality]") != NULL;
+}
+
+int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const char *detail)
+{
+	const char *todo = "see `ringspan check`";
+
+	err->unsupported = true;
+	if (r == -EPERM || r == -EACCES) {
+		if (lockdown_confidential())
+			todo = "the kernel is locked down (confidentiality mode), which forbids tracing";
+		else if (geteuid() != 0)
+			todo = "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE";
+		else
+			todo = "give the container or service CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before "
+			       "5.8), CAP_SYS_RESOURCE before 5.11, and a seccomp profile that allows bpf()";
+	} else if (r == -ENOMEM || r == -E2BIG) {
+		todo = "free memory or use a smaller --ring-size";
+		err->unsupported = false;
+	} else if (r == -ENOENT || r == -ESRCH) {
+		todo = "the kernel lacks it; see `ringspan check`";
+	}
+	snprintf(err->msg, sizeof(err->msg), "%s: %s%s%s%s; %s", what, strerror(-r), detail[0] ? " (" : "",
+		 detail, detail[0] ? ")" : "", todo);
+	return r;
+}
+
+static void set_off(struct rs_probe *p, const char *reason)
+{
+	snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	p->state.reason = p->reason;
+}
+
+enum {
+	S = 1 << RS_CAPTURE_SOCKET,
+	Y = 1 << RS_CAPTURE_SYSCALL,
+	B = S | Y,
+};
+
+static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
+			const struct rs_kernel_btf *btf)
+{
+#define RS_PROBE(prog_, section, backends, required_, purpose_)                                           \
+	probes[RS_PROBE_##prog_] = (struct rs_probe){                                                     \
+		.state = { .name = section, .purpose = purpose_, .reason = "", .wanted = (backends) & 1 << backend }, \
+		.prog = #prog_,                                                                           \
+		.required = required_,                                                                    \
+	};
+#include "probes.def"
+#undef RS_PROBE
+	for (int i = 0; i < RS_PROBE_COUNT; i++) {
+		struct rs_probe *p = &probes[i];
+
+		if (!p->state.wanted)
+			set_off(p, "belongs to the other capture backend");
+		else if (strncmp(p->state.name, "tp_btf/", 7) == 0 && !rs_kernel_btf_has_tp(btf, p->state.name + 7))
+			set_off(p, "this kernel has no such tracepoint");
+	}
+}
+
+static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opts,
+		     enum rs_capture_mode backend, const struct rs_kernel_btf *btf)
+{
+	size_t ring = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
+	int r;
+
+	skel->rodata->rs_cfg = opts->cfg;
+	skel->rodata->rs_cfg.abi = RS_ABI;
+	skel->rodata->rs_cfg.self_tgid = (uint32_t)getpid();
+	if (!opts->cfg.cap_bytes || opts->cfg.cap_bytes > RS_CAP_MAX)
+		skel->rodata->rs_cfg.cap_bytes = opts->cfg.cap_bytes ? RS_CAP_MAX : 512;
+	if (!opts->cfg.head_bytes || opts->cfg.head_bytes > RS_HEAD_MAX)
+		skel->rodata->rs_cfg.head_bytes = RS_HEAD_MAX;
+	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
+	/* Came one release before this function's id: 5.12 and 5.13. */
+	skel->rodata->rs_have_fetch = rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
+	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
+	if (!r && backend == RS_CAPTURE_SYSCALL)
+		r = bpf_map__set_max_entries(skel->maps.rs_conns, 16384);
+	return r;
+}
+
+/* One attempt. On failure of one program: its index in *ret_bad, or -1. */
+static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend,
+		    const struct rs_kernel_btf *btf, struct rs_probe probes[RS_PROBE_COUNT],
+		    struct ringspan_bpf **ret, int *ret_bad)
+{
+	struct ringspan_bpf *skel;
+	int r;
+
+	*ret_bad = -1;
+	skel = ringspan_bpf__open();
+	if (!skel)
+		return -errno;
+	r = configure(skel, opts, backend, btf);
+	for (int i = 0; !r && i < RS_PROBE_COUNT; i++) {
+		struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, probes[i].prog);
+
+		r = prog ? bpf_program__set_autoload(prog, !probes[i].reason[0]) : -ENOENT;
+	}
+	if (!r)
+		r = ringspan_bpf__load(skel);
+	if (!r) {
+		*ret = skel;
+		return 0;
+	}
+	for (int i = 0; i < RS_PROBE_COUNT; i++) {
+		if (!probes[i].reason[0] && strcmp(load_log->prog, probes[i].prog) == 0)
+			*ret_bad = i;
+	}
+	ringspan_bpf__destroy(skel);
+	return r;
+}
+
+int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend,
+		   const struct rs_kernel_btf *btf, struct rs_probe probes[RS_PROBE_COUNT],
+		   struct ringspan_bpf **ret, struct rs_kernel_err *err)
+{
+	struct load_log log;
+	char line[RS_REASON_MAX] = "";
+	int r, bad;
+
+	init_probes(probes, backend, btf);
+	for (int i = 0; i < RS_PROBE_COUNT; i++) {
+		if (probes[i].required && probes[i].state.wanted && probes[i].reason[0])
+			return rs_kernel_explain(err, -ENOENT, probes[i].state.name, probes[i].reason);
+	}
+	libbpf_set_print(on_print);
+	load_log = &log;
+	for (;;) {
+		log = (struct load_log){ .len = 0 };
+		r = try_load(opts, backend, btf, probes, ret, &bad);
+		if (!r)
+			break;
+		last_line(&log, line, sizeof(line));
+		if (bad < 0 || probes[bad].required)
+			break;
+		set_off(&probes[bad], line[0] ? line : strerror(-r));
+	}
+	load_log = NULL;
+	if (r && bad < 0)
+		return rs_kernel_explain(err, r, "load the BPF programs", line);
+	if (r)
+		return rs_kernel_explain(err, r, probes[bad].state.name, line);
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load — opens and loads the BPF object so that a program the kernel refuses is left out, with the
+ * reason, and the rest stays. Private to user/kernel/.
+ */
+#ifndef RS_KERNEL_LOAD_H
+#define RS_KERNEL_LOAD_H
+
+#include "kernel.h"
+
+struct ringspan_bpf;
+
+enum rs_probe_id {
+#define RS_PROBE(prog, section, backends, required, purpose) RS_PROBE_##prog,
+#include "probes.def"
+#undef RS_PROBE
+	RS_PROBE_COUNT,
+};
+
+#define RS_REASON_MAX 200
+
+struct rs_probe {
+	struct rs_probe_state state; /* its reason points to reason[] */
+	const char *prog;
+	bool required;
+	char reason[RS_REASON_MAX];
+};
+
+/* What of the kernel's own type information decides something: names of types, found as strings. */
+struct rs_kernel_btf {
+	char *data;
+	size_t len;
+};
+
+/* 0 or -errno (-ENOENT: the kernel has no BTF). */
+int rs_kernel_btf_read(struct rs_kernel_btf *ret);
+void rs_kernel_btf_release(struct rs_kernel_btf *btf);
+bool rs_kernel_btf_has(const struct rs_kernel_btf *btf, const char *name);
+/* Has the kernel this tracepoint ("sock_send_length")? */
+bool rs_kernel_btf_has_tp(const struct rs_kernel_btf *btf, const char *tracepoint);
+
+/*
+ * Fills probes[] and loads. backend: RS_CAPTURE_SOCKET or RS_CAPTURE_SYSCALL. 0, or -errno with *err
+ * filled. The caller destroys the skeleton.
+ */
+int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend,
+		   const struct rs_kernel_btf *btf, struct rs_probe probes[RS_PROBE_COUNT],
+		   struct ringspan_bpf **ret, struct rs_kernel_err *err);
+
+/* Fills *err with the reason for a refused load, in words, and what to do. Returns r. */
+int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const char *detail);
+
+#define RS_RING_DEFAULT (16u << 20)
+
+#endif
