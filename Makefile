@@ -121,7 +121,8 @@ endef
 $(foreach l,$(LEVELS),$(eval $(call level_rule,$(l))))
 
 # BPF: one object per probe file, linked into one skeleton.
-BPF_CFLAGS := -target bpf -mcpu=v3 -g -O2 -std=gnu17 -Wall -Wextra -D__BPF__ -D__TARGET_ARCH_$(ARCH) \
+BPF_CFLAGS := -target bpf -mcpu=v3 -g -O2 -std=gnu17 -Wall -Wextra -Wno-unused-parameter -Wno-unused-function \
+	-Wno-gnu-variable-sized-type-not-at-end -D__BPF__ -D__TARGET_ARCH_$(ARCH) \
 	-Ivmlinux/$(ARCH) -Ibpf $(LIBS_CF)
 
 $(BPF)/%.bpf.o: bpf/probes/%.bpf.c
@@ -146,6 +147,15 @@ $(B)/tests/%: tests/unit/%.c $(B)/libringspan.a $(TEST_LIB)
 	$(call msg,TEST,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lcmocka -lm
+
+# The records themselves, from real sockets: needs root.
+$(B)/capture_records: tests/live/capture_records.c $(B)/libringspan.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) $(LDFLAGS) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
+
+check-capture: $(B)/capture_records ## records captured from real sockets, both backends (root)
+	$(Q)python3 tests/live/check_capture.py $(B)/capture_records $(ARGS)
+.PHONY: check-capture
 
 check-unit: ## unit tests under AddressSanitizer and UBSan; no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
@@ -201,6 +211,14 @@ fmt: ## format all C
 fmt-check: ## is all C formatted? (clang-format 14)
 	$(Q)if $(CLANG_FORMAT) --version | grep -q 'version 14\.'; then $(CLANG_FORMAT) --dry-run -Werror $(C_FILES); \
 	else echo "skipped: fmt-check wants clang-format 14"; fi
+
+vmlinux: ## generate vmlinux/$(ARCH)/vmlinux.h from a kernel image: IMAGE=vmlinuz (see vmlinux/README.md)
+	$(Q)test -n "$(IMAGE)" || { echo "make vmlinux: say IMAGE=path/to/vmlinuz [ARCH=x86|arm64]" >&2; exit 2; }
+	$(Q)mkdir -p build vmlinux/$(ARCH)
+	$(Q)vmlinux/extract-btf $(IMAGE) build/kernel.btf
+	$(Q)$(BPFTOOL) btf dump file build/kernel.btf format c > vmlinux/$(ARCH)/vmlinux.h
+	$(Q)sha256sum vmlinux/$(ARCH)/vmlinux.h
+.PHONY: vmlinux
 
 clean: ## remove build/
 	rm -rf build

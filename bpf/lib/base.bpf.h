@@ -44,4 +44,15 @@ static __always_inline __u64 rs_clamp(__u64 x, __u64 max)
 	return x;
 }
 
+/*
+ * For x that is never above RS_CAP_MAX, to say so to the verifier: it sees less than 2 * RS_CAP_MAX.
+ * A mask and not a comparison: a comparison makes two paths, and every loop after it is walked twice.
+ */
+#define RS_BOUND (2 * RS_CAP_MAX)
+static __always_inline __u64 rs_bound(__u64 x)
+{
+	rs_opaque(x);
+	return x & (RS_BOUND - 1);
+}
+
 #endif

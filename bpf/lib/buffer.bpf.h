@@ -11,11 +11,12 @@
 #include "maps.bpf.h"
 
 #define RS_AT_DATA 0		    /* to s->data[0] */
-#define RS_AT_TAIL (2 * RS_CAP_MAX) /* to s->data[RS_AT_TAIL] */
+#define RS_AT_TAIL (RS_CAP_MAX + 8) /* to s->data[RS_AT_TAIL] */
 
 /*
  * Copies `want` (<= RS_CAP_MAX) bytes from position `pos` of the segment to s->data[at]. Returns how
- * many came: fewer when memory could not be read or there are too many iovecs.
+ * many came: fewer when there are many iovecs (the next call goes on from there), none when memory
+ * cannot be read.
  */
 int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at);
 
@@ -39,7 +40,7 @@ static __always_inline struct rs_scratch *rs_scratch_get(__u32 slot)
 /* As rs_gather, with the common case of one buffer in place. */
 static __always_inline __u32 rs_copy(struct rs_scratch *s, __u32 slot, __u32 pos, __u32 want)
 {
-	__u64 n = rs_clamp(want, RS_CAP_MAX);
+	__u64 n = rs_bound(want);
 
 	if (s->niov)
 		return rs_gather(slot, pos, n, RS_AT_DATA);

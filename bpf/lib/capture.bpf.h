@@ -48,21 +48,30 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 }
 
 /*
- * Could an HTTP message begin here? Four bytes of a method or of "HTTP": a letter, then nothing
- * that is binary. Cheap, and only decides how much is copied.
+ * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a
+ * letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: "HTTP"
+ * or a method in capitals.
  */
-static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 n)
+static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 n, bool turned)
 {
-	__u8 letter = s->data[0] | 0x20;
+	__u32 w = *(const __u32 *)s->data;
 
-	return n >= 4 && letter >= 'a' && letter <= 'z' && s->data[1] > ' ' && s->data[2] >= ' ' &&
-	       s->data[3] >= ' ' && s->data[1] < 0x7f && s->data[2] < 0x7f && s->data[3] < 0x7f;
+	if (n < 4)
+		return n && turned;
+	if (turned) {
+		__u8 letter = s->data[0] | 0x20;
+
+		return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
+		       (w & 0x80808000) == 0;
+	}
+	/* bits 0xe0 of a capital are 0x40; the fourth may be a blank, which the mask lets through */
+	return (w & 0x80e0e0e0) == 0x00404040;
 }
 
 /* A whole segment that ends in a blank line, as most requests: nothing to search. */
 static __always_inline bool rs_ends_blank(const struct rs_scratch *s, __u32 n)
 {
-	__u64 at = rs_clamp(n - 4, RS_CAP_MAX);
+	__u64 at = rs_bound(n - 4);
 
 	return n >= 4 && *(const __u32 *)&s->data[at] == 0x0a0d0a0d;
 }
@@ -120,7 +129,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.len = len;
 	s->ev.cap = cap;
 	open = fresh ? 0 : c->head[dir];
-	if (!open && rs_begins_message(s, cap)) {
+	if (!open && rs_begins_message(s, cap, fresh)) {
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;
 	}
@@ -132,7 +141,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 			open = 0;
 		} else {
 			open -= cap;
-			c->nl[dir] = s->data[rs_clamp(cap - 1, RS_CAP_MAX)] == '\n';
+			c->nl[dir] = s->data[rs_bound(cap - 1)] == '\n';
 		}
 	}
 	if (!open || cap == len) {

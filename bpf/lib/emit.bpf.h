@@ -22,7 +22,7 @@ static __always_inline void rs_hdr(struct rs_ev_hdr *h, __u16 type, __u16 flags,
 /* s->ev is filled but for the header's length; its cap bytes are in s->data. */
 static __always_inline void rs_emit_data(struct rs_scratch *s)
 {
-	__u64 cap = rs_clamp(s->ev.cap, RS_CAP_MAX);
+	__u64 cap = rs_bound(s->ev.cap);
 
 	s->ev.h.len = sizeof(s->ev) + cap;
 	if (bpf_ringbuf_output(&rs_ring, s, sizeof(s->ev) + cap, s->wake))

@@ -31,11 +31,10 @@ struct rs_conn {
 struct rs_scratch {
 	struct rs_ev_data ev; /* its data[] is the next member */
 	/*
-	 * A copy starts at up to RS_CAP_MAX and has up to RS_CAP_MAX bytes; only the first RS_CAP_MAX
-	 * are ever sent. The rest satisfies the verifier, which cannot relate start and length. The
-	 * third part takes the segment's tail.
+	 * Of this, only the first RS_CAP_MAX bytes are ever sent, and eight at RS_AT_TAIL. The rest is
+	 * for the verifier, which cannot relate where a copy starts to how long it is.
 	 */
-	__u8 data[3 * RS_CAP_MAX];
+	__u8 data[2 * RS_BOUND];
 	__u64 base;  /* the buffer, or the user's array of iovecs */
 	__u32 niov;  /* iovecs in the array; 0: base is the buffer */
 	__u32 first; /* index of iov[0] in the array */
@@ -44,7 +43,10 @@ struct rs_scratch {
 	struct {
 		__u64 base, len;
 	} iov[RS_IOV_WIN];
-	/* what is left to do of the segment: see part() */
+	struct rs_cursor {
+		__u32 index, start, done, pad_;
+	} cursor; /* rs_gather's loop variables */
+	/* what is left to do of the segment: see rs_part */
 	__u32 pos;
 	__u32 rest;
 	__u32 head;

@@ -3,7 +3,7 @@
 #include "lib/buffer.bpf.h"
 #include "lib/emit.bpf.h"
 
-#define IOV_STEPS 64 /* iovecs looked at by one call: heads are in the first few */
+#define IOV_STEPS 16 /* iovecs looked at by one call; the next call goes on from there */
 
 static __always_inline int load_window(struct rs_scratch *s, __u32 index, __u32 start)
 {
@@ -23,59 +23,64 @@ static __always_inline int load_window(struct rs_scratch *s, __u32 index, __u32 
 int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
-	__u32 i = 0, start = 0;
-	__u64 done = 0;
+	volatile struct rs_cursor *at_iov;
 
 	if (!s)
 		return 0;
-	want = rs_clamp(want, RS_CAP_MAX);
-	at = rs_clamp(at, RS_AT_TAIL - RS_CAP_MAX + RS_CAP_MAX);
+	want = rs_bound(want);
+	at = rs_bound(at);
 	if (!s->niov) {
-		__u64 n = rs_clamp(want, RS_CAP_MAX);
-
-		if (!bpf_probe_read_user(&s->data[at], n, (void *)(s->base + pos)))
-			return n;
+		if (!bpf_probe_read_user(&s->data[at], want, (void *)(s->base + pos)))
+			return want;
 		rs_count(RS_N_READ_FAULT);
 		return 0;
 	}
-	if (s->loaded && pos >= s->start) {
-		i = s->first;
-		start = s->start;
+	/*
+	 * The loop's variables live in memory, where the verifier forgets their ranges: in registers,
+	 * each turn's two outcomes would be two states, 2^IOV_STEPS in all.
+	 */
+	at_iov = &s->cursor;
+	at_iov->done = 0;
+	if (!s->loaded || pos < s->start) {
+		at_iov->index = 0;
+		at_iov->start = 0;
+	} else {
+		at_iov->index = s->first;
+		at_iov->start = s->start;
 	}
 	for (int step = 0; step < IOV_STEPS; step++) {
-		__u64 base, len, skip, n, to;
-		__u32 k;
+		__u32 index = at_iov->index, start = at_iov->start, done = at_iov->done, k;
+		__u64 len, skip, n, to;
 
-		if (i >= s->niov || done >= want)
+		if (index >= s->niov || done >= want)
 			break;
-		k = i - s->first;
+		k = index - s->first;
 		if (!s->loaded || k >= RS_IOV_WIN) {
-			if (load_window(s, i, start))
+			if (load_window(s, index, start))
 				break;
 			k = 0;
 		}
 		k &= RS_IOV_WIN - 1;
-		base = s->iov[k].base;
 		len = s->iov[k].len;
-		if (len > 0x7fffffff)
+		if (len > 0x7fffffff) /* more than a transfer can have moved */
 			len = 0x7fffffff;
 		skip = pos + done - start;
 		if (skip < len) {
 			n = len - skip;
 			if (n > want - done)
 				n = want - done;
-			n = rs_clamp(n, RS_CAP_MAX);
-			to = rs_clamp(at + done, RS_AT_TAIL);
-			if (bpf_probe_read_user(&s->data[to], n, (void *)(base + skip)))
+			n = rs_bound(n);
+			to = rs_bound(at + done);
+			if (bpf_probe_read_user(&s->data[to], n, (void *)(s->iov[k].base + skip))) {
+				rs_count(RS_N_READ_FAULT);
 				break;
-			done += n;
+			}
+			at_iov->done = done + n;
 		}
-		start += len;
-		i++;
+		at_iov->start = start + len;
+		at_iov->index = index + 1;
 	}
-	if (done < want)
-		rs_count(RS_N_READ_FAULT);
-	return done;
+	return at_iov->done;
 }
 
 #define EACH_BYTE(c) ((c) * 0x0101010101010101ULL)
@@ -89,12 +94,12 @@ static __always_inline __u64 zero_bytes(__u64 w)
 int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
-	__u64 carry = nl ? 0x80 : 0;
+	__u64 carry = (nl & 1) << 7;
 	const __u64 *w;
 
 	if (!s)
 		return 0;
-	n = rs_clamp(n, RS_CAP_MAX);
+	n = rs_bound(n);
 	*(__u64 *)&s->data[n] = 0; /* what follows is of an earlier record */
 	w = (const __u64 *)s->data;
 	for (__u32 i = 0; i < RS_CAP_MAX / 8; i++) {
@@ -122,27 +127,22 @@ int rs_part(__u32 slot)
 	if (want > s->head)
 		want = s->head;
 	want = rs_clamp(want, RS_CAP_MAX);
-	got = rs_clamp(rs_gather(slot, s->pos, want, RS_AT_DATA), RS_CAP_MAX);
+	got = rs_bound(rs_gather(slot, s->pos, want, RS_AT_DATA));
 	found = rs_blank_line(slot, got, s->nl);
 	s->ev.cap = got;
 	s->ev.tail_len = 0;
-	if (found || got < want || got >= s->head || got == s->rest) { /* the last one */
+	if (!found && (!got || got >= s->head)) {
+		rs_count(RS_N_HEAD_CUT);
+		found = 1;
+	}
+	s->head = found ? 0 : s->head - got;
+	s->ev.len = got;
+	if (found) { /* the last one: what follows is not copied */
 		s->ev.len = s->rest;
 		if (got < s->rest)
 			rs_tail(s, slot, s->pos + s->rest, s->rest);
-		if (found)
-			s->head = 0;
-		else if (got >= s->head || got < want) {
-			s->head = 0;
-			rs_count(RS_N_HEAD_CUT);
-		} else {
-			s->head -= got;
-		}
-	} else {
-		s->ev.len = got;
-		s->head -= got;
 	}
-	s->nl = got && s->data[rs_clamp(got - 1, RS_CAP_MAX)] == '\n';
+	s->nl = got && s->data[rs_bound(got - 1)] == '\n';
 	rs_emit_data(s);
 	s->pos += s->ev.len;
 	s->rest -= s->ev.len;

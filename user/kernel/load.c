@@ -174,9 +174,11 @@ int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const 
 		else
 			todo = "give the container or service CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before "
 			       "5.8), CAP_SYS_RESOURCE before 5.11, and a seccomp profile that allows bpf()";
-	} else if (r == -ENOMEM || r == -E2BIG) {
+	} else if (r == -ENOMEM) {
 		todo = "free memory or use a smaller --ring-size";
 		err->unsupported = false;
+	} else if (r == -E2BIG || r == -EINVAL) {
+		todo = "this kernel's verifier refuses it; please report the kernel's version";
 	} else if (r == -ENOENT || r == -ESRCH) {
 		todo = "the kernel lacks it; see `ringspan check`";
 	}
