@@ -66,7 +66,8 @@ static void on_msg(void *arg, const struct rs_msg *m)
 
 	d->messages++;
 	say(d, "%c", m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END ? '>' : '<');
-	if ((m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END) != ((m->dir == RS_DIR_OUT) == d->client))
+	if ((m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END) !=
+	    ((m->dir == RS_DIR_OUT) == d->client))
 		say(d, " WRONG-DIR");
 	if (m->type == RS_MSG_INTERIM)
 		say(d, " interim");
@@ -77,7 +78,8 @@ static void on_msg(void *arg, const struct rs_msg *m)
 
 		say(d, " %s", field_name(m->fields[i].id));
 		for (size_t k = 0; k < v.len; k++)
-			say(d, v.ptr[k] >= ' ' && v.ptr[k] < 127 ? "%c" : "\\x%02x", (unsigned char)v.ptr[k]);
+			say(d, v.ptr[k] >= ' ' && v.ptr[k] < 127 ? "%c" : "\\x%02x",
+			    (unsigned char)v.ptr[k]);
 	}
 	if (m->flags & RS_MSGF_CUT)
 		say(d, " cut");
@@ -88,8 +90,8 @@ static void on_msg(void *arg, const struct rs_msg *m)
 	if (m->flags & RS_MSGF_RESYNC)
 		say(d, " resync");
 	if (d->times)
-		say(d, " %llu-%llu %u %u", (unsigned long long)m->start_ns, (unsigned long long)m->end_ns, m->seq,
-		    m->tid);
+		say(d, " %llu-%llu %u %u", (unsigned long long)m->start_ns,
+		    (unsigned long long)m->end_ns, m->seq, m->tid);
 	say(d, "\n");
 }
 
@@ -136,7 +138,13 @@ static enum rs_ev_dir dir_of(const struct drive *d, enum drive_side side)
 	return (side == TO_SERVER) == d->client ? RS_DIR_OUT : RS_DIR_IN;
 }
 
-void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t len, struct str tail)
+void drive_record(struct drive *d, const struct rs_ev_data *ev)
+{
+	rs_l7_data(&d->l7, &d->env, ev, on_msg, d);
+}
+
+void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t len,
+	       struct str tail)
 {
 	enum rs_ev_dir dir = dir_of(d, side);
 	/* Exactly as large as the record: a read behind it is found. */
@@ -145,7 +153,9 @@ void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t
 	if (!ev)
 		abort();
 	*ev = (struct rs_ev_data){
-		.h = { .type = RS_EV_DATA, .len = (uint32_t)(sizeof(*ev) + bytes.len), .ts_ns = d->now },
+		.h = { .type = RS_EV_DATA,
+		       .len = (uint32_t)(sizeof(*ev) + bytes.len),
+		       .ts_ns = d->now },
 		.conn = 7,
 		.off = d->off[dir],
 		.len = len,
@@ -160,7 +170,7 @@ void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t
 		memcpy(ev->data, bytes.ptr, bytes.len);
 	if (ev->tail_len)
 		memcpy(ev->tail, tail.ptr + tail.len - ev->tail_len, ev->tail_len);
-	rs_l7_data(&d->l7, &d->env, ev, on_msg, d);
+	drive_record(d, ev);
 	free(ev);
 	d->now++;
 	d->off[dir] += len;
@@ -195,7 +205,9 @@ bool drive_conserved(const struct drive *d)
 
 	for (unsigned i = 0; i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *info = &rs_counter_info[i];
-		int stage = strcmp(info->stage, "stream") == 0 ? 0 : strcmp(info->stage, "proto") == 0 ? 1 : -1;
+		int stage = strcmp(info->stage, "stream") == 0	? 0
+			    : strcmp(info->stage, "proto") == 0 ? 1
+								: -1;
 
 		if (stage < 0 || info->kind == RS_CK_INFO)
 			continue;

@@ -44,7 +44,10 @@ void drive_again(struct drive *d);
 /* One record with all of the bytes. */
 void drive_send(struct drive *d, enum drive_side side, struct str bytes);
 /* One record of `len` bytes of which the first `bytes` were captured; tail as the kernel side fills it. */
-void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t len, struct str tail);
+void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t len,
+	       struct str tail);
+/* Any record. */
+void drive_record(struct drive *d, const struct rs_ev_data *ev);
 /* len bytes of which no record came. */
 void drive_lose(struct drive *d, enum drive_side side, uint64_t len);
 void drive_close(struct drive *d, enum rs_ev_how how);

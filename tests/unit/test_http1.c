@@ -16,8 +16,14 @@ struct piece {
 	const char *text; /* NULL: the end */
 };
 
-#define Q(text) { TO_SERVER, text }
-#define A(text) { TO_CLIENT, text }
+#define Q(text)                                                                                    \
+	{                                                                                          \
+		TO_SERVER, text                                                                    \
+	}
+#define A(text)                                                                                    \
+	{                                                                                          \
+		TO_CLIENT, text                                                                    \
+	}
 
 struct http_case {
 	const char *name;
@@ -28,12 +34,14 @@ struct http_case {
 
 static const struct http_case cases[] = {
 	{ "get",
-	  { Q("GET /x HTTP/1.1\r\nHost: a\r\n\r\n"), A("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello") },
+	  { Q("GET /x HTTP/1.1\r\nHost: a\r\n\r\n"),
+	    A("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello") },
 	  false,
 	  "> GET /x 1.1 host=a\n> end 0\n< 200 1.1\n< end 5\n" },
 	{ "keep-alive",
 	  { Q("GET /1 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"),
-	    Q("GET /2 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") },
+	    Q("GET /2 HTTP/1.1\r\n\r\n"),
+	    A("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") },
 	  false,
 	  "> GET /1 1.1\n> end 0\n< 200 1.1\n< end 1\n> GET /2 1.1\n> end 0\n< 404 1.1\n< end 0\n" },
 	{ "all the fields",
@@ -76,7 +84,8 @@ static const struct http_case cases[] = {
 	  false,
 	  "> POST / 1.1\n> end 21 cut\n< 400 1.1\n< end 0\n" },
 	{ "negative length is none",
-	  { Q("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), A("HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n") },
+	  { Q("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"),
+	    A("HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n") },
 	  false,
 	  "> POST / 1.1\n> end 0 cut\n< 400 1.1\n< end 0\n" },
 	{ "coded request without chunked",
@@ -85,7 +94,8 @@ static const struct http_case cases[] = {
 	  false,
 	  "> POST / 1.1\n> end 3 cut\n< 400 1.1\n< end 0\n" },
 	{ "coded response without chunked: until close",
-	  { Q("GET / HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabcdef") },
+	  { Q("GET / HTTP/1.1\r\n\r\n"),
+	    A("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabcdef") },
 	  true,
 	  "> GET / 1.1\n> end 0\n< 200 1.1\n< end 6\n" },
 	{ "http/1.0, until close",
@@ -100,8 +110,8 @@ static const struct http_case cases[] = {
 	  "> GET /1 1.0\n> end 0\n< 200 1.0\n< end 1\n> GET /2 1.0\n> end 0\n< 200 1.0\n< end 1\n" },
 	{ "interim responses, expect",
 	  { Q("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"),
-	    A("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), Q("body"),
-	    A("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n") },
+	    A("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+	    Q("body"), A("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n") },
 	  false,
 	  "> PUT / 1.1\n< interim 100 1.1\n< interim 103 1.1\n> end 4\n< 201 1.1\n< end 0\n" },
 	{ "expect refused, the body is not sent",
@@ -111,8 +121,8 @@ static const struct http_case cases[] = {
 	  "> PUT / 1.1\n< 417 1.1\n< end 0\n> end 0 aborted\n" },
 	{ "answer before the request's end",
 	  { Q("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nabc"),
-	    A("HTTP/1.1 413 Too much\r\nContent-Length: 2\r\n\r\nno"), Q("defGET /2 HTTP/1.1\r\n\r\n"),
-	    A("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") },
+	    A("HTTP/1.1 413 Too much\r\nContent-Length: 2\r\n\r\nno"),
+	    Q("defGET /2 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") },
 	  false,
 	  "> POST / 1.1\n< 413 1.1\n< end 2\n> end 6\n> GET /2 1.1\n> end 0\n< 200 1.1\n< end 0\n" },
 	{ "upgrade",
@@ -123,12 +133,13 @@ static const struct http_case cases[] = {
 	  "> GET /ws 1.1\n> end 0\n< 101 1.1 tunnel\n< end 0\n" },
 	{ "connect",
 	  { Q("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"),
-	    A("HTTP/1.1 200 Connection established\r\nContent-Length: 9\r\n\r\n"), Q("\x16\x03\x01"),
-	    A("HTTP/1.1 200 OK\r\n\r\n") },
+	    A("HTTP/1.1 200 Connection established\r\nContent-Length: 9\r\n\r\n"),
+	    Q("\x16\x03\x01"), A("HTTP/1.1 200 OK\r\n\r\n") },
 	  true,
 	  "> CONNECT a.example:443 1.1 host=a.example:443\n> end 0\n< 200 1.1 tunnel\n< end 0\n" },
 	{ "connect refused",
-	  { Q("CONNECT a:1 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 407 Auth\r\nContent-Length: 2\r\n\r\nno"),
+	  { Q("CONNECT a:1 HTTP/1.1\r\n\r\n"),
+	    A("HTTP/1.1 407 Auth\r\nContent-Length: 2\r\n\r\nno"),
 	    Q("CONNECT a:1 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n") },
 	  false,
 	  "> CONNECT a:1 1.1\n> end 0\n< 407 1.1\n< end 2\n> CONNECT a:1 1.1\n> end 0\n< 502 1.1\n< end 0\n" },
@@ -178,10 +189,7 @@ static const struct http_case cases[] = {
 	  { Q("GET / HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf") },
 	  true,
 	  "> GET / 1.1\n> end 0\n< 200 1.1\n< end 4 aborted\n" },
-	{ "no answer",
-	  { Q("GET / HTTP/1.1\r\n\r\n") },
-	  true,
-	  "> GET / 1.1\n> end 0\n" },
+	{ "no answer", { Q("GET / HTTP/1.1\r\n\r\n") }, true, "> GET / 1.1\n> end 0\n" },
 	{ "an answer whose request was not seen",
 	  { A("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Q("GET / HTTP/1.1\r\n\r\n"),
 	    A("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") },
@@ -193,8 +201,8 @@ static const struct http_case cases[] = {
 	  false,
 	  "< 200 1.1\n< end 0 cut\n> GET / 1.1\n> end 0\n< 200 1.1\n< end 2\n" },
 	{ "no length and the connection goes on",
-	  { Q("GET /1 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\n\r\nbody"), Q("GET /2 HTTP/1.1\r\n\r\n"),
-	    A("HTTP/1.1 204 No\r\n\r\n") },
+	  { Q("GET /1 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\n\r\nbody"),
+	    Q("GET /2 HTTP/1.1\r\n\r\n"), A("HTTP/1.1 204 No\r\n\r\n") },
 	  false,
 	  "> GET /1 1.1\n> end 0\n< 200 1.1\n< end 4 cut\n> GET /2 1.1\n> end 0\n< 204 1.1\n< end 0\n" },
 };
@@ -206,7 +214,8 @@ static const struct http_case whole_cases[] = {
 	  true,
 	  "" },
 	{ "nearly http",
-	  { Q("OPTIONS rtsp://a RTSP/1.0\r\n\r\n"), A("RTSP/1.0 200 OK\r\n\r\n"), Q("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") },
+	  { Q("OPTIONS rtsp://a RTSP/1.0\r\n\r\n"), A("RTSP/1.0 200 OK\r\n\r\n"),
+	    Q("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") },
 	  true,
 	  "" },
 	{ "the middle of a body first",
@@ -267,7 +276,8 @@ static void feed_split(const struct http_case *c, struct drive *d)
 					drive_send(d, p->side, str_at(s, 0, at));
 				drive_send(d, p->side, p == cut ? str_from(s, at) : s);
 			}
-			snprintf(how, sizeof(how), "piece %zu split at %zu", (size_t)(cut - c->p), at);
+			snprintf(how, sizeof(how), "piece %zu split at %zu", (size_t)(cut - c->p),
+				 at);
 			check(c, d, how);
 		}
 	}

@@ -6,13 +6,13 @@
 /* DETECT: bytes of a first message held before a protocol must have been found. */
 #define DETECT_HOLD    8704
 /* DETECT: turns of the conversation, and records, that no protocol knew before we give up. Turns stop
- * foreign protocols soon; records let a long download that was under way at our start go by. Records
- * also bound the search for the next message when ACTIVE. */
+ * foreign protocols soon; records let a long download that was under way at our start go by. */
 #define DETECT_TURNS   8
 #define DETECT_RECORDS 256
-/* ACTIVE: failures in a row before the protocol is inferred again, and how often that may happen. */
-#define MAX_STRIKES    8
-#define MAX_INFERRED   4
+/* ACTIVE: records searched in vain for the next message before the protocol is inferred again, and
+ * how often that may happen. */
+#define SEARCH_RECORDS 64
+#define MAX_INFERRED   16
 /* A body of which more is to come is worth a call to the kernel side. */
 #define SKIP_WORTH     65536
 
@@ -150,10 +150,7 @@ static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
 	case RS_MSG_REQUEST:
 	case RS_MSG_RESPONSE:
 		flip(c, dir == RS_DIR_IN ? RS_DIR_OUT : RS_DIR_IN);
-		if (!(m->flags & RS_MSGF_CUT)) {
-			l7->strikes = 0;
-			l7->probes = 0;
-		}
+		l7->probes = 0;
 		count(c->env,
 		      m->type == RS_MSG_REQUEST ? RS_C_PROTO_REQUESTS : RS_C_PROTO_RESPONSES, 1);
 		if (m->flags & RS_MSGF_TUNNEL) {
@@ -187,7 +184,7 @@ static bool tunnelled(struct rs_l7 *l7, const struct rs_msg *m)
 	return l7->tunnel && m->type == RS_MSG_RESPONSE_END;
 }
 
-/* Failures in a row: perhaps it is another protocol. */
+/* Out of step for long: perhaps it is another protocol. */
 static void reinfer(struct ctx *c)
 {
 	struct rs_l7 *l7 = c->l7;
@@ -205,7 +202,7 @@ static void reinfer(struct ctx *c)
 	}
 	put_state(l7, c->env);
 	l7->phase = RS_L7_DETECT;
-	l7->strikes = l7->misses = l7->last_dir = 0;
+	l7->misses = l7->last_dir = 0;
 	l7->probes = 0;
 	count(c->env, RS_C_PROTO_REINFERRED, 1);
 }
@@ -246,11 +243,8 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			used = ops->resync(l7->state, dir, l7->role, str_from(in, pos));
 			count(env, RS_C_STREAM_OUT_OF_STEP, used);
 			pos += used;
-			if (pos == in.len) {
-				if (++l7->probes >= DETECT_RECORDS)
-					goto gone;
+			if (pos == in.len)
 				goto out;
-			}
 			s->out_of_step = false;
 			s->resynced = true;
 		}
@@ -294,12 +288,12 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 				continue; /* what resync() found was none: still looking */
 			count(env, RS_C_PROTO_HEADS, 1);
 			count(env, RS_C_PROTO_INVALID, 1);
-			if (++l7->strikes >= MAX_STRIKES)
-				goto gone;
 			continue;
 		}
 	}
 out:
+	if ((s->out_of_step || s->resynced) && ++l7->probes >= SEARCH_RECORDS)
+		goto gone;
 	if (s->win) {
 		count(env, RS_C_STREAM_HELD, -(uint64_t)pos);
 		rs_stream_drop(s, &env->windows, pos);
@@ -602,6 +596,8 @@ static void end(struct ctx *c, enum rs_ev_dir dir)
 		m.seq = in.len ? s->first_seq : 0;
 		/* A message that was broken off lasted until then. */
 		m.end_ns = m.flags & RS_MSGF_ABORTED ? c->ts_ns : s->last_ns;
+		if (m.type == RS_MSG_REQUEST_END || m.type == RS_MSG_RESPONSE_END)
+			m.start_ns = m.end_ns;
 		if (in.len) {
 			count(c->env, RS_C_STREAM_PARSED, in.len);
 			count(c->env, RS_C_STREAM_HELD, -(uint64_t)in.len);

@@ -38,10 +38,9 @@ struct rs_l7 {
 	uint8_t role;	       /* enum rs_ev_role of this end, from the direction of requests */
 	uint8_t last_dir;      /* DETECT: of the last record, plus one; 0: none */
 	uint8_t misses;	       /* DETECT: turns of the conversation that no protocol knew */
-	uint8_t strikes;       /* ACTIVE: failures since the last good head */
 	uint8_t inferred;      /* times a protocol was found */
 	bool tunnel;	       /* the response being delivered ends the protocol */
-	uint16_t probes;       /* DETECT: records looked at */
+	uint16_t probes; /* records looked at in vain, for a protocol or for the next message */
 };
 
 /* The protocol it speaks, or NULL. */

@@ -898,8 +898,13 @@ static size_t find_request(struct str in, bool front)
 		/* Not in the middle of a word. */
 		if (at && tchar[(uint8_t)in.ptr[at - 1]])
 			continue;
-		if (known_method(str_from(in, at), &n) != RS_MATCH_NO &&
-		    probe_request(str_from(in, at)) != RS_MATCH_NO)
+		if (known_method(str_from(in, at), &n) == RS_MATCH_NO)
+			continue;
+		/* Bodies speak of methods too: a target follows, and the line is a request's. */
+		if (at + n < in.len && in.ptr[at] != 'C' && in.ptr[at + n] != '/' &&
+		    in.ptr[at + n] != 'h' && in.ptr[at + n] != '*')
+			continue;
+		if (probe_request(str_from(in, at)) != RS_MATCH_NO)
 			return at;
 	}
 	return in.len;
