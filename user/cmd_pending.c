@@ -10,8 +10,5 @@
 		return RS_EXIT_FAILED;                                                             \
 	}
 
-PENDING(trace)
-PENDING(run)
 PENDING(check)
-PENDING(record)
 PENDING(encode)
