@@ -409,6 +409,27 @@ static void test_deep_pipelines(void **state)
 	assert_int_equal(memcmp(d->text, "< 200 1.1\n< end 2\n< 200 1.1\n< end 0\n", 36), 0);
 }
 
+/* A client's threads: one reads the answer before the other's send is over. */
+static void test_answer_recorded_before_its_request(void **state)
+{
+	struct drive *d = *state;
+
+	d->client = true;
+	ask(d, "GET /0 HTTP/1.1\r\n\r\n");
+	answer(d, OK2);
+	answer(d, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab");
+	ask(d, "GET /1 HTTP/1.1\r\n\r\n");
+	answer(d, "cd");
+	want(d,
+	     "> GET /0 1.1\n> end 0\n< 200 1.1\n< end 2\n< 200 1.1\n> GET /1 1.1\n> end 0\n< end 4\n");
+	answer(d, "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n");
+	ask(d, "HEAD /2 HTTP/1.1\r\n\r\n");
+	want(d, "< 200 1.1\n< end 0 cut\n> HEAD /2 1.1\n> end 0\n");
+	ask(d, "HEAD /3 HTTP/1.1\r\n\r\n");
+	answer(d, "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n");
+	want(d, "> HEAD /3 1.1\n> end 0\n< 200 1.1\n< end 0\n");
+}
+
 static void test_windows_run_out(void **state)
 {
 	struct drive *d = *state;
@@ -491,6 +512,7 @@ int main(void)
 		T(test_failures_are_bounded),
 		T(test_longest_heads),
 		T(test_deep_pipelines),
+		T(test_answer_recorded_before_its_request),
 		T(test_windows_run_out),
 		T(test_state_runs_out),
 		T(test_memory),

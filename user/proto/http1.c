@@ -58,6 +58,8 @@ struct http1 {
 	struct dir d[2]; /* by enum rs_ev_dir */
 	struct run runs[RUNS];
 	uint8_t first, nruns;
+	uint8_t early; /* responses seen before their requests: another thread of a client was faster */
+	bool in_step; /* every request since the first one was seen */
 };
 
 /* Bytes of a method at most. The longest registered one has 17. */
@@ -108,6 +110,20 @@ static enum kind pop_kind(struct http1 *h, bool *ret_orphan)
 		h->nruns--;
 	}
 	return kind;
+}
+
+/* Takes a request into account. The answer to it may have been seen already. */
+static void note_request(struct http1 *h, enum kind kind, struct dir *answer)
+{
+	h->in_step = true;
+	if (!h->early) {
+		push_kind(h, kind);
+		return;
+	}
+	h->early--;
+	/* Now it is known not to be the answer to a HEAD: its body will come. */
+	if (kind != KIND_HEAD)
+		answer->orphan = false;
 }
 
 /* Responses have been lost. Without pipelining the next one answers the last request. */
@@ -421,7 +437,7 @@ static void begin_request(struct http1 *h, struct dir *d, struct rs_msg *m, cons
 	enum kind kind = request_kind(m);
 
 	fresh(d);
-	push_kind(h, kind);
+	note_request(h, kind, &h->d[d == &h->d[0]]);
 	if (whole) {
 		request_framing(d, f);
 	} else {
@@ -457,6 +473,8 @@ static void begin_response(struct http1 *h, struct dir *d, struct rs_msg *m,
 	}
 	kind = pop_kind(h, &orphan);
 	d->orphan = orphan;
+	if (orphan && h->in_step && d == &h->d[RS_DIR_IN] && h->early < UINT8_MAX)
+		h->early++;
 	if (kind == KIND_UNKNOWN) {
 		m->flags |= RS_MSGF_CUT;
 		d->cut = true;
@@ -917,6 +935,8 @@ static size_t http1_resync(void *state, enum rs_ev_dir dir, enum rs_ev_role role
 	bool front = !d->bad;
 
 	fresh(d);
+	h->in_step = false;
+	h->early = 0;
 	if (is_request(dir, role))
 		return find_request(in, front);
 	keep_last_kind(h);
