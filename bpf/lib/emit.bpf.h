@@ -76,20 +76,22 @@ static __noinline void rs_emit_open(struct rs_conn *c, struct sock *sk, __u64 wa
 	rs_submit(o, wake);
 }
 
-static __always_inline void rs_emit_close(struct rs_conn *c, __u32 tgid, enum rs_ev_how how)
+/* False: it was said already. */
+static __always_inline bool rs_emit_close(struct rs_conn *c, __u32 tgid, enum rs_ev_how how)
 {
 	struct rs_ev_close *r;
 
 	if (!c->opened || (c->closed & (1 << how | 1 << RS_CLOSE_ALL)))
-		return;
+		return false;
 	c->closed |= 1 << how;
 	r = RS_RESERVE(struct rs_ev_close, RS_EV_CLOSE);
-	if (!r)
-		return;
-	r->conn = c->id;
-	r->tgid = tgid;
-	r->how = how;
-	rs_submit(r, BPF_RB_NO_WAKEUP);
+	if (r) {
+		r->conn = c->id;
+		r->tgid = tgid;
+		r->how = how;
+		rs_submit(r, BPF_RB_NO_WAKEUP);
+	}
+	return true;
 }
 
 static __always_inline void rs_emit_fact(struct rs_conn *c, enum rs_ev_fact_kind fact, __u32 value)

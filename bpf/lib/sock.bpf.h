@@ -14,6 +14,18 @@ enum rs_sock_kind {
 	RS_SOCK_UNIX,
 };
 
+/* sk: a trusted pointer. */
+static __always_inline enum rs_sock_kind rs_sock_kind(const struct sock *sk)
+{
+	__u16 family = sk->__sk_common.skc_family;
+
+	if ((family == AF_INET || family == AF_INET6) && sk->sk_protocol == IPPROTO_TCP)
+		return RS_SOCK_TCP;
+	if (family == AF_UNIX && sk->sk_type == SOCK_STREAM)
+		return RS_SOCK_UNIX;
+	return RS_SOCK_OTHER;
+}
+
 static __always_inline bool rs_port_wanted(struct sock *sk, enum rs_sock_kind kind)
 {
 	__u16 lport, rport;

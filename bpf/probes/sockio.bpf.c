@@ -5,6 +5,7 @@
  * arguments that the thread entered the kernel with.
  */
 #include "lib/capture.bpf.h"
+#include "lib/conn.bpf.h"
 #include "lib/syscalls.bpf.h"
 
 static __always_inline bool is_compat(struct task_struct *task)
@@ -91,20 +92,9 @@ static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
 	return false;
 }
 
-static __always_inline enum rs_sock_kind sock_kind(struct sock *sk)
-{
-	__u16 family = sk->__sk_common.skc_family;
-
-	if ((family == AF_INET || family == AF_INET6) && sk->sk_protocol == IPPROTO_TCP)
-		return RS_SOCK_TCP;
-	if (family == AF_UNIX && sk->sk_type == SOCK_STREAM)
-		return RS_SOCK_UNIX;
-	return RS_SOCK_OTHER;
-}
-
 static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret, int flags)
 {
-	enum rs_sock_kind kind = sock_kind(sk);
+	enum rs_sock_kind kind = rs_sock_kind(sk);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct rs_segment seg = { .len = ret, .dir = dir };
 	__u32 tgid = pid_tgid >> 32;
@@ -117,7 +107,7 @@ static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir 
 	c = bpf_sk_storage_get(&rs_sk, sk, NULL, 0);
 	if (ret <= 0) {
 		if (c && ret == 0 && dir == RS_DIR_IN)
-			rs_emit_close(c, tgid, RS_CLOSE_IN);
+			rs_end_of_stream(c, sk, tgid);
 		return 0;
 	}
 	if (!rs_task_wanted(tgid) || (rs_cfg.filter_port && !rs_port_wanted(sk, kind))) {

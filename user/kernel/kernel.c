@@ -144,6 +144,23 @@ static struct bpf_link *attach_iter(struct rs_kernel *k, struct bpf_program *pro
 	return bpf_program__attach_iter(prog, &opts);
 }
 
+/* An iterator's program runs while its descriptor is read; this one says nothing. */
+static int run_iter(struct bpf_link *link)
+{
+	char buf[64];
+	ssize_t n;
+	int fd = bpf_iter_create(bpf_link__fd(link));
+
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, buf, sizeof(buf));
+	} while (n > 0 || (n < 0 && errno == EAGAIN));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
 static int attach_one(struct rs_kernel *k, int i)
 {
 	struct rs_probe *p = &k->probes[i];
@@ -172,6 +189,9 @@ int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
 		if (r && k->probes[i].required)
 			return rs_kernel_explain(err, r, k->probes[i].state.name, "attach");
 	}
+	/* Last: what is opened from now on is seen to be new. */
+	if (k->links[RS_PROBE_rs_iter_files])
+		run_iter(k->links[RS_PROBE_rs_iter_files]);
 	return 0;
 }
 

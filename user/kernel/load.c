@@ -199,6 +199,11 @@ enum {
 	B = S | Y,
 };
 
+static bool is_tracepoint(const char *section)
+{
+	return strncmp(section, "tp_btf/", 7) == 0 || strncmp(section, "raw_tp/", 7) == 0;
+}
+
 static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
 			const struct rs_kernel_btf *btf)
 {
@@ -215,7 +220,7 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 
 		if (!p->state.wanted)
 			set_off(p, "belongs to the other capture backend");
-		else if (strncmp(p->state.name, "tp_btf/", 7) == 0 && !rs_kernel_btf_has_tp(btf, p->state.name + 7))
+		else if (is_tracepoint(p->state.name) && !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
 			set_off(p, "this kernel has no such tracepoint");
 	}
 }

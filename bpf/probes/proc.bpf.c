@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The life of processes that matter: those that had a transfer, and those that the filter names. */
+#include "lib/emit.bpf.h"
+
+#define SIGKILL	 9
+#define SIGCHLD	 17
+#define SIGCONT	 18
+#define SIGSTOP	 19
+#define SIGTSTP	 20
+#define SIGTTIN	 21
+#define SIGTTOU	 22
+#define SIGURG	 23
+#define SIGWINCH 28
+
+#define SIGNAL_GROUP_EXIT 0x4 /* signal_struct.flags: the process is ending */
+#define PID_LIMIT	  (4 * 1024 * 1024)
+
+/* RS_SEEN_* of a process that matters, or NULL. */
+static __always_inline __u32 *known(__u32 tgid)
+{
+	__u32 *v = bpf_map_lookup_elem(&rs_seen, &tgid);
+
+	return v ? v : bpf_map_lookup_elem(&rs_pids, &tgid);
+}
+
+static __always_inline struct rs_ev_proc *begin(struct task_struct *task, enum rs_ev_proc_kind event)
+{
+	struct rs_ev_proc *r = RS_RESERVE(struct rs_ev_proc, RS_EV_PROC);
+
+	if (!r)
+		return NULL;
+	r->tgid = BPF_CORE_READ(task, tgid);
+	r->tid = BPF_CORE_READ(task, pid);
+	r->event = event;
+	r->start_ns = rs_task_start(task);
+	rs_task_comm(task, r->comm);
+	return r;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(rs_proc_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 ppid = parent->tgid, tgid = child->tgid, none = 0;
+	struct rs_ev_proc *r;
+
+	if (child->pid != child->tgid) /* a thread */
+		return 0;
+	if (!known(ppid))
+		return 0;
+	if (rs_cfg.filter_pid && bpf_map_lookup_elem(&rs_pids, &ppid) &&
+	    bpf_map_update_elem(&rs_pids, &tgid, &none, BPF_ANY))
+		rs_count(RS_N_PIDS_FULL);
+	r = begin(child, RS_PROC_FORK);
+	if (!r)
+		return 0;
+	r->ppid = ppid;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(rs_proc_exec, struct task_struct *task)
+{
+	struct rs_ev_proc *r;
+
+	if (!known(task->tgid))
+		return 0;
+	r = begin(task, RS_PROC_EXEC);
+	if (!r)
+		return 0;
+	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	rs_submit(r, BPF_RB_FORCE_WAKEUP); /* it has become another program: its /proc must be read anew */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(rs_proc_exit, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct rs_ev_proc *r;
+	__u32 code;
+
+	if (BPF_CORE_READ(task, signal, live.counter)) /* other threads go on */
+		return 0;
+	if (!known(tgid))
+		return 0;
+	r = begin(task, RS_PROC_EXIT);
+	if (r) {
+		code = task->exit_code;
+		if (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT)
+			code = BPF_CORE_READ(task, signal, group_exit_code);
+		r->code = code;
+		r->signal = code & 0x7f;
+		r->ppid = BPF_CORE_READ(task, real_parent, tgid);
+		rs_submit(r, BPF_RB_NO_WAKEUP);
+	}
+	bpf_map_delete_elem(&rs_seen, &tgid);
+	bpf_map_delete_elem(&rs_pids, &tgid);
+	return 0;
+}
+
+/* Does this signal's default action end the process? */
+static __always_inline bool ends_process(int sig)
+{
+	switch (sig) {
+	case SIGCHLD:
+	case SIGCONT:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGURG:
+	case SIGWINCH:
+		return false;
+	}
+	return true;
+}
+
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(rs_proc_signal, int sig, struct kernel_siginfo *info, struct k_sigaction *ka)
+{
+	struct task_struct *task = rs_task();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct rs_ev_proc *r;
+	__u32 *seen;
+
+	if (ka->sa.sa_handler || !ends_process(sig)) /* handled or ignored */
+		return 0;
+	seen = known(tgid);
+	if (!seen || *seen & RS_SEEN_SIGNAL)
+		return 0;
+	/*
+	 * Whatever ends a process reaches its threads as SIGKILL; the reason is in the exit code. Zero:
+	 * the process called exit_group. No group exit: another thread calls execve.
+	 */
+	if (sig == SIGKILL) {
+		if (!(BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT))
+			return 0;
+		sig = BPF_CORE_READ(task, signal, group_exit_code) & 0x7f;
+		if (!sig)
+			return 0;
+	}
+	*seen |= RS_SEEN_SIGNAL;
+	r = begin(task, RS_PROC_SIGNAL);
+	if (!r)
+		return 0;
+	r->signal = sig;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/*
+ * The argument was a pid until 6.8 (commit 72ba14deb40a), and is the task since: no address is as
+ * small as a pid. A raw tracepoint, because the two are different types.
+ */
+SEC("raw_tp/mark_victim")
+int rs_proc_oom(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 victim = ctx->args[0];
+	struct task_struct *task = (struct task_struct *)victim;
+	struct rs_ev_proc *r;
+	__u32 tgid;
+
+	if (victim < PID_LIMIT)
+		tgid = victim;
+	else
+		tgid = BPF_CORE_READ(task, tgid);
+	if (!known(tgid))
+		return 0;
+	r = RS_RESERVE(struct rs_ev_proc, RS_EV_PROC);
+	if (!r)
+		return 0;
+	r->tgid = tgid;
+	r->tid = tgid;
+	r->event = RS_PROC_OOM;
+	if (victim >= PID_LIMIT) {
+		r->start_ns = rs_task_start(task);
+		rs_task_comm(task, r->comm);
+	}
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
