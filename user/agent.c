@@ -292,7 +292,7 @@ static int open_output(struct agent *a)
 			return RS_EXIT_USAGE;
 		}
 	}
-	rc = rs_out_open(&a->out, format, path, append, false, &a->pl.n, err, sizeof(err));
+	rc = rs_out_open(&a->out, format, path, append, (enum rs_color)a->cfg->color, &a->pl.n, err, sizeof(err));
 	if (rc) {
 		rs_error("%s", err);
 		return rc == -ENOENT ? RS_EXIT_USAGE : RS_EXIT_FAILED;

@@ -89,7 +89,7 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 	}
 	r->pl.flush = on_flush;
 	r->pl.arg = r;
-	rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output, false, false, &r->pl.n, err,
+	rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output, false, (enum rs_color)cfg->color, &r->pl.n, err,
 			 sizeof(err));
 	if (rc) {
 		rs_error("%s", err);

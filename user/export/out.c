@@ -8,40 +8,93 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "text.h"
 
 #define POOL_BYTES (64u << 20)
 
-int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append, bool color,
-		struct rs_counters *n, char *err, size_t err_len)
+static void unknown_format(const char *format, char *err, size_t err_len)
+{
+	const char *name;
+	size_t n = 0;
+	int w = snprintf(err, err_len, "unknown format '%s'; it is one of text", format);
+
+	for (size_t i = 0; w > 0 && (name = rs_encoder_name(i)); i++) {
+		n += (size_t)w;
+		if (n >= err_len)
+			return;
+		w = snprintf(err + n, err_len - n, ", %s", name);
+	}
+}
+
+/* The encoder, or the text writer when format is "text". Needs o->fd. */
+static int open_format(struct rs_out *o, const char *format, enum rs_color color, char *err,
+		       size_t err_len)
 {
 	int rc;
 
-	(void)color;
+	if (!strcmp(format, "text")) {
+		o->text = rs_text_new(&(struct rs_text_opts){
+			.fd = o->fd,
+			.color = rs_term_color(o->fd, color),
+			.width = rs_term_width(o->fd),
+			.header = isatty(o->fd),
+		});
+		rc = o->text ? 0 : -ENOMEM;
+	} else {
+		rc = rs_encoder_new(format, &o->pool, NULL, &o->enc);
+		if (!rc)
+			o->lines = strcmp(o->enc->ops->suffix, "json") == 0;
+	}
+	if (rc == -ENOENT)
+		unknown_format(format, err, err_len);
+	else if (rc)
+		snprintf(err, err_len, "format '%s': %s", format, strerror(-rc));
+	return rc;
+}
+
+static bool known_format(const char *format)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = rs_encoder_name(i)); i++) {
+		if (!strcmp(name, format))
+			return true;
+	}
+	return !strcmp(format, "text");
+}
+
+int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append,
+		enum rs_color color, struct rs_counters *n, char *err, size_t err_len)
+{
+	int rc;
+
 	*o = (struct rs_out){ .fd = STDOUT_FILENO, .n = n };
+	/* A wrong word must not empty a file. */
+	if (!known_format(format)) {
+		unknown_format(format, err, err_len);
+		return -ENOENT;
+	}
 	rc = rs_bufpool_init(&o->pool, POOL_BYTES);
 	if (rc) {
 		snprintf(err, err_len, "out of memory");
 		return rc;
 	}
-	rc = rs_encoder_new(format, &o->pool, NULL, &o->enc);
-	if (rc) {
-		snprintf(err, err_len, rc == -ENOENT ? "no format '%s'" : "format '%s': out of memory", format);
-		rs_out_close(o);
-		return rc;
+	if (path && strcmp(path, "-")) {
+		o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC),
+			     0644);
+		if (o->fd < 0) {
+			rc = -errno;
+			snprintf(err, err_len, "cannot write %s: %s", path, strerror(errno));
+			o->fd = STDOUT_FILENO;
+			rs_out_close(o);
+			return rc == -ENOENT ? -ENOTDIR : rc;
+		}
+		o->own_fd = true;
 	}
-	o->lines = strcmp(o->enc->ops->suffix, "json") == 0;
-	if (!path || strcmp(path, "-") == 0)
-		return 0;
-	o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC), 0644);
-	if (o->fd < 0) {
-		rc = -errno;
-		snprintf(err, err_len, "cannot write %s: %s", path, strerror(errno));
-		o->fd = STDOUT_FILENO;
+	rc = open_format(o, format, color, err, err_len);
+	if (rc)
 		rs_out_close(o);
-		return rc;
-	}
-	o->own_fd = true;
-	return 0;
+	return rc;
 }
 
 static int write_all(int fd, struct iovec *iov, int n)
@@ -112,20 +165,25 @@ static int encode_batch(struct rs_out *o, const struct rs_batch *b)
 
 int rs_out_batch(struct rs_out *o, const struct rs_batch *b)
 {
-	return encode_batch(o, b);
+	int rc;
+
+	if (!o->text)
+		return encode_batch(o, b);
+	rc = rs_text_batch(o->text, b, rs_clock_mono());
+	note(o, b->nspans, rc);
+	return rc;
 }
 
 int rs_out_tick(struct rs_out *o, uint64_t now_ns)
 {
-	(void)o;
-	(void)now_ns;
-	return 0;
+	return o->text ? rs_text_tick(o->text, now_ns) : 0;
 }
 
 int rs_out_close(struct rs_out *o)
 {
-	int rc = 0;
+	int rc = o->text ? rs_text_flush(o->text) : 0;
 
+	rs_text_free(o->text);
 	rs_encoder_free(o->enc);
 	if (o->pool.scratch)
 		rs_bufpool_release(&o->pool);

@@ -11,6 +11,7 @@
 #define RS_EXPORT_OUT_H
 
 #include "base/counters.h"
+#include "base/term.h"
 #include "encoder.h"
 #include "trace/span.h"
 
@@ -32,9 +33,9 @@ struct rs_out {
 };
 
 /* format: "text" or an encoder's name. path NULL or "-": standard output; else the file is appended to
- * (append) or written anew. 0, or -errno with a line in err: -ENOENT also for an unknown format. */
-int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append, bool color,
-		struct rs_counters *n, char *err, size_t err_len);
+ * (append) or written anew. 0, or -errno with a line in err; -ENOENT is an unknown format. */
+int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append,
+		enum rs_color color, struct rs_counters *n, char *err, size_t err_len);
 
 /* Writes the batch. 0 or -errno (also in o->err). */
 int rs_out_batch(struct rs_out *o, const struct rs_batch *b);
