@@ -11,4 +11,4 @@
 	}
 
 PENDING(check)
-PENDING(encode)
+PENDING(record)

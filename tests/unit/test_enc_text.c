@@ -46,11 +46,11 @@ static size_t reference(char *out, const char *s, size_t len, bool final, bool j
 			static const char shorts[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
 
 			if (shorts[*u] == 'u')
-				o += (size_t)sprintf(out + o, "\\u%04x", *u);
+				o += (size_t)snprintf(out + o, 8, "\\u%04x", *u);
 			else
-				o += (size_t)sprintf(out + o, "\\%c", shorts[*u]);
+				o += (size_t)snprintf(out + o, 8, "\\%c", shorts[*u]);
 		} else if (json && (*u == '"' || *u == '\\')) {
-			o += (size_t)sprintf(out + o, "\\%c", *u);
+			o += (size_t)snprintf(out + o, 8, "\\%c", *u);
 		} else {
 			memcpy(out + o, u, n);
 			o += n;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read — OTLP trace data (TracesData, ExportTraceServiceRequest) into a batch.
+ *
+ * JSON: everything OTLP's JSON rules allow a sender: members in any order, unknown ones ignored, 64-bit
+ * integers as numbers or strings, hex in either case, base64 of either alphabet; several documents one
+ * after the other (JSON lines). Protobuf: everything proto3 allows.
+ *
+ * Text is taken as it is, valid or not: encoders make it valid. Ids that are absent or of a wrong length
+ * are marked in the span (encoders leave it out, alone). Arrays and maps nested deeper than
+ * RS_READ_DEPTH become the empty value (OpenTelemetry specification 1.60).
+ * Memory: all in the batch's arena; the input may go.
+ */
+#ifndef RS_OTLP_READ_H
+#define RS_OTLP_READ_H
+
+#include "trace/span.h"
+
+#define RS_READ_DEPTH 64
+
+/* Why an input was refused, and where. */
+struct rs_read_error {
+	const char *why;  /* static */
+	size_t offset;	  /* bytes from the start */
+	size_t line, col; /* JSON: from 1; protobuf: 0 */
+};
+
+/* Adds to b. 0, or -EINVAL and *ret_err, -ENOMEM (the batch's limit); b holds what was read before. */
+int rs_read_otlp_json(struct rs_batch *b, struct str in, struct rs_read_error *ret_err);
+int rs_read_otlp_pb(struct rs_batch *b, struct str in, struct rs_read_error *ret_err);
+
+/* Is it protobuf (or else JSON)? By its first bytes. */
+bool rs_read_is_pb(struct str in);
+
+#endif
