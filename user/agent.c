@@ -385,12 +385,20 @@ static int start(struct agent *a)
 	return RS_EXIT_OK;
 }
 
-/* What the kernel still holds, then what is open, then what is in the batch. */
+#define FINISH_NS (500 * MS) /* a SIGTERM ends the agent within a second */
+
+/* What the kernel held at this moment (capturing goes on while we read), then what is open, then what is
+ * in the batch. */
 static void finish(struct agent *a)
 {
-	while (a->kernel && rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a) == DRAIN_BUDGET)
-		;
-	if (!a->record && a->kernel)
+	uint64_t now = rs_clock_mono(), until = now;
+
+	if (!a->kernel)
+		return;
+	while (rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a) == DRAIN_BUDGET && a->last_record_ns < until &&
+	       now - until < FINISH_NS)
+		now = rs_clock_mono();
+	if (!a->record)
 		rs_pipeline_finish(&a->pl);
 }
 
