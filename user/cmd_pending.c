@@ -11,4 +11,3 @@
 	}
 
 PENDING(check)
-PENDING(record)
