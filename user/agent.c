@@ -407,6 +407,20 @@ static void finish(struct agent *a)
 		rs_pipeline_finish(&a->pl);
 }
 
+/* The last word: what was seen, and what was not. */
+static void summarize(struct agent *a)
+{
+	uint64_t kernel[RS_BPFC_COUNT];
+	char line[2048];
+
+	rs_kernel_counters(a->kernel, kernel);
+	if (a->record)
+		rs_info("%llu records", (unsigned long long)a->recorded);
+	else
+		rs_info("%s", rs_status_summary(line, sizeof(line), &a->pl.n, kernel,
+						rs_clock_mono() - a->started_ns));
+}
+
 static void release(struct agent *a)
 {
 	open_gate(a);
@@ -445,6 +459,8 @@ int rs_agent_capture(struct rs_config *cfg)
 			a->rc = RS_EXIT_FAILED;
 		}
 		finish(a);
+		rs_out_flush(&a->out);
+		summarize(a);
 	} else if (a->child) {
 		kill(a->child, SIGKILL); /* it waits at its gate and has run nothing */
 		waitpid(a->child, NULL, 0);

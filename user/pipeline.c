@@ -50,6 +50,8 @@ static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct r
 	const struct rs_span *s = p->batch_group->last;
 
 	pl->n.v[RS_C_TRACE_SPANS]++;
+	pl->n.v[s->kind == RS_KIND_SERVER ? RS_C_TRACE_SERVER : RS_C_TRACE_CLIENT]++;
+	pl->n.v[RS_C_TRACE_ERRORS] += s->status == RS_STATUS_ERROR;
 	pl->last_span_ns = pl->now;
 	p->spans++;
 	p->errors += s->status == RS_STATUS_ERROR;

@@ -213,6 +213,29 @@ static void test_json_keys(void **state)
 	rs_status_release(&s);
 }
 
+static void test_summary(void **state)
+{
+	uint64_t kernel[RS_STATUS_K_COUNT] = { 0 };
+	struct rs_counters user = { 0 };
+	char buf[256];
+
+	(void)state;
+	user.v[RS_C_TRACE_SPANS] = 1500;
+	user.v[RS_C_TRACE_SERVER] = 1000;
+	user.v[RS_C_TRACE_CLIENT] = 500;
+	user.v[RS_C_STREAM_UNKNOWN] = 77; /* no remedy, no loss */
+	assert_string_equal(rs_status_summary(buf, sizeof(buf), &user, NULL, 0),
+			    "1,500 spans (1,000 received, 500 sent); nothing lost");
+	user.v[RS_C_TRACE_ERRORS] = 3;
+	kernel[RS_STATUS_K_RING_FULL] = 12;
+	assert_string_equal(
+		rs_status_summary(buf, sizeof(buf), &user, kernel, 10000000000),
+		"1,500 spans (1,000 received, 500 sent) in 10.0s, 100.0 requests/s, 3 with an error; "
+		"lost: 12 kernel.ring_full (raise --ring-size or give the agent more CPU)");
+	for (size_t size = 1; size < sizeof(buf); size++)
+		assert_true(strlen(rs_status_summary(buf, size, &user, kernel, 1)) < size);
+}
+
 /* A snapshot is bounded; what is left out is counted. */
 static void test_full(void **state)
 {
@@ -284,9 +307,13 @@ static void test_strange_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text), cmocka_unit_test(test_width),
-		cmocka_unit_test(test_dump), cmocka_unit_test(test_json_keys),
-		cmocka_unit_test(test_full), cmocka_unit_test(test_strange_answers),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_json_keys),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_strange_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

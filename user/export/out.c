@@ -179,9 +179,14 @@ int rs_out_tick(struct rs_out *o, uint64_t now_ns)
 	return o->text ? rs_text_tick(o->text, now_ns) : 0;
 }
 
+int rs_out_flush(struct rs_out *o)
+{
+	return o->text ? rs_text_flush(o->text) : 0;
+}
+
 int rs_out_close(struct rs_out *o)
 {
-	int rc = o->text ? rs_text_flush(o->text) : 0;
+	int rc = rs_out_flush(o);
 
 	rs_text_free(o->text);
 	rs_encoder_free(o->enc);

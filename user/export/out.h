@@ -43,6 +43,9 @@ int rs_out_batch(struct rs_out *o, const struct rs_batch *b);
 /* Time passes: prints what text output holds back. 0 or -errno. */
 int rs_out_tick(struct rs_out *o, uint64_t now_ns);
 
+/* Prints what is held back, without waiting for more. 0 or -errno. */
+int rs_out_flush(struct rs_out *o);
+
 /* Prints what is held back, closes. 0 or -errno of that. Harmless on a zeroed struct. */
 int rs_out_close(struct rs_out *o);
 

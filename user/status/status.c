@@ -2,12 +2,14 @@
 #include "status.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/human.h"
 #include "base/utf8.h"
 
 #define CHUNK (64 * 1024)
@@ -312,4 +314,65 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 	}
 	json_decref(o);
 	return text;
+}
+
+struct line {
+	char *buf;
+	size_t size, len;
+};
+
+__attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->buf + l->len, l->size - l->len, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		l->len += (size_t)n < l->size - l->len ? (size_t)n : l->size - l->len - 1;
+}
+
+/* ", lost: 12 kernel.ring_full (raise --ring-size)": what has no remedy was not of interest. */
+static void add_loss(struct line *l, bool *any, const char *stage, const char *name,
+		     const char *remedy, uint64_t n)
+{
+	char count[RS_HUMAN];
+
+	if (!n || !*remedy)
+		return;
+	line_add(l, "%s%s %s.%s (%s)", *any ? ", " : "; lost: ", rs_human_count(count, n), stage,
+		 name, remedy);
+	*any = true;
+}
+
+const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *user,
+			      const uint64_t *kernel, uint64_t elapsed_ns)
+{
+	uint64_t in = user->v[RS_C_TRACE_SERVER], out = user->v[RS_C_TRACE_CLIENT];
+	uint64_t spans = user->v[RS_C_TRACE_SPANS], errors = user->v[RS_C_TRACE_ERRORS];
+	double seconds = (double)elapsed_ns / 1e9;
+	struct line l = { buf, size, 0 };
+	char a[RS_HUMAN], b[RS_HUMAN], c[RS_HUMAN];
+	bool any = false;
+
+	line_add(&l, "%s span%s (%s received, %s sent)", rs_human_count(a, spans),
+		 spans == 1 ? "" : "s", rs_human_count(b, in), rs_human_count(c, out));
+	/* Where both ends are traced a request has two spans. */
+	if (elapsed_ns)
+		line_add(&l, " in %s, %.1f requests/s", rs_human_duration(a, elapsed_ns),
+			 (double)(in > out ? in : out) / seconds);
+	if (errors)
+		line_add(&l, ", %s with an error", rs_human_count(a, errors));
+	for (int i = 0; kernel && i < RS_STATUS_K_COUNT; i++)
+		add_loss(&l, &any, "kernel", kernel_info[i].name, kernel_info[i].remedy, kernel[i]);
+	for (int i = 0; i < RS_C_COUNT; i++) {
+		const struct rs_counter_info *info = &rs_counter_info[i];
+
+		if (info->kind == RS_CK_DROPPED)
+			add_loss(&l, &any, info->stage, info->name, info->remedy, user->v[i]);
+	}
+	if (!any)
+		line_add(&l, "; nothing lost");
+	return buf;
 }

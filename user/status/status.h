@@ -126,4 +126,11 @@ const char *rs_status_str(struct rs_status *s, struct str text);
 /* malloc'ed, NUL-terminated, one line ending in a newline; NULL without memory. free() it. */
 char *rs_status_json(const struct rs_status *s, size_t *ret_len);
 
+/*
+ * One line for the end of a run: spans, requests per second, errors, and each loss by its name with what
+ * to do. kernel: RS_STATUS_K_COUNT numbers, or NULL when there was no kernel side. Returns buf.
+ */
+const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *user,
+			      const uint64_t *kernel, uint64_t elapsed_ns);
+
 #endif

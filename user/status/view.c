@@ -261,31 +261,29 @@ static void put_loss(FILE *out, const struct rs_view *v, const json_t *ledger, c
 	}
 }
 
+/* A loss has a remedy; what is passed over because it is of no interest has none. */
+static bool is_loss(const json_t *row)
+{
+	return is(row, "kind", "dropped") && num(row, "value") &&
+	       json_string_length(json_object_get(row, "remedy"));
+}
+
 static void put_losses(FILE *out, const struct rs_view *v, const json_t *o)
 {
 	const json_t *ledger = json_object_get(o, "ledger"), *row;
-	uint64_t lost = 0;
 	size_t i, kinds = 0;
 	struct facts f;
 
-	json_array_foreach(ledger, i, row)
-	{
-		if (is(row, "kind", "dropped") && num(row, "value")) {
-			lost += num(row, "value");
-			kinds++;
-		}
-	}
+	json_array_foreach(ledger, i, row) kinds += is_loss(row);
 	facts_begin(&f, out, v, "Losses");
-	if (!lost) {
+	if (kinds)
+		fact(&f, v->style.red, "%zu kind%s", kinds, kinds == 1 ? "" : "s");
+	else
 		fact(&f, v->style.green, "none");
-		fputc('\n', out);
-		return;
-	}
-	fact(&f, v->style.red, "%s, of %zu kind%s", COUNT(lost), kinds, kinds == 1 ? "" : "s");
 	fputc('\n', out);
 	json_array_foreach(ledger, i, row)
 	{
-		if (is(row, "kind", "dropped") && num(row, "value"))
+		if (is_loss(row))
 			put_loss(out, v, ledger, row);
 	}
 }
