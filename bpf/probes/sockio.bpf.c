@@ -6,42 +6,17 @@
  */
 #include "lib/capture.bpf.h"
 #include "lib/conn.bpf.h"
-#include "lib/syscalls.bpf.h"
-
-static __always_inline bool is_compat(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & TS_COMPAT;
-#else
-	return task->thread_info.flags & (1UL << TIF_32BIT);
-#endif
-}
-
-/* Does this descriptor of the task lead to this socket? */
-static __always_inline bool fd_is(struct task_struct *task, __u64 fd, struct sock *sk)
-{
-	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
-	struct file **slot, *file = NULL;
-	struct socket *sock;
-
-	if (fd >= BPF_CORE_READ(fdt, max_fds))
-		return false;
-	slot = BPF_CORE_READ(fdt, fd) + fd;
-	bpf_probe_read_kernel(&file, sizeof(file), slot);
-	sock = BPF_CORE_READ(file, private_data);
-	return (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFSOCK &&
-	       BPF_CORE_READ(sock, sk) == sk;
-}
+#include "lib/locate.bpf.h"
 
 /* Finds the bytes. False: they cannot be known (counted). */
 static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs;
-	__u64 msg[2]; /* user_msghdr.msg_iov, msg_iovlen */
 	enum rs_sys_kind kind;
+	struct file *file;
 
-	if (is_compat(task)) {
+	if (rs_task_compat(task)) {
 		rs_count(RS_N_NODATA_COMPAT);
 		return false;
 	}
@@ -55,41 +30,16 @@ static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
 	 * A receive that io_uring armed completes at the end of whatever system call the thread is in:
 	 * the arguments are then another transfer's.
 	 */
-	if (task->io_uring && (kind == RS_SYS_NONE || !fd_is(task, rs_sys_arg0(regs), sk))) {
-		rs_count(RS_N_NODATA_URING);
-		return false;
-	}
-	switch (kind) {
-	case RS_SYS_BUF:
-		s->base = rs_sys_arg1(regs);
-		s->niov = 0;
-		return true;
-	case RS_SYS_IOV:
-		s->base = rs_sys_arg1(regs);
-		s->niov = rs_sys_arg2(regs);
-		return s->niov != 0;
-	case RS_SYS_MMSG:
-		if (rs_sys_arg2(regs) != 1) /* which of the messages this is, nobody says */
-			break;
-	case RS_SYS_MSG:
-		if (bpf_probe_read_user(msg, sizeof(msg),
-					(void *)(rs_sys_arg1(regs) +
-						 __builtin_offsetof(struct user_msghdr, msg_iov)))) {
-			rs_count(RS_N_READ_FAULT);
+	if (task->io_uring) {
+		file = kind == RS_SYS_NONE ? NULL : rs_fd_socket(task, rs_sys_arg0(regs));
+		if (!file || rs_file_sock(file) != sk) {
+			rs_count(RS_N_NODATA_URING);
 			return false;
 		}
-		s->base = msg[0];
-		s->niov = msg[1];
-		return s->niov != 0;
-	case RS_SYS_SENDFILE:
-	case RS_SYS_SPLICE:
-		rs_count(RS_N_NODATA_SENDFILE);
-		return false;
-	case RS_SYS_NONE:
-		break;
 	}
-	rs_count(RS_N_NODATA_OTHER);
-	return false;
+	if (kind == RS_SYS_MMSG && rs_sys_arg2(regs) != 1) /* which of the messages this is, nobody says */
+		kind = RS_SYS_NONE;
+	return rs_locate(s, regs, kind);
 }
 
 static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret, int flags)

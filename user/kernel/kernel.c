@@ -144,21 +144,45 @@ static struct bpf_link *attach_iter(struct rs_kernel *k, struct bpf_program *pro
 	return bpf_program__attach_iter(prog, &opts);
 }
 
-/* An iterator's program runs while its descriptor is read; this one says nothing. */
-static int run_iter(struct bpf_link *link)
+/* An iterator's program runs while its descriptor is read; what it writes are connections. */
+static int run_iter(struct bpf_link *link, void (*fn)(void *arg, uint64_t conn), void *arg)
 {
-	char buf[64];
+	uint64_t ids[512];
 	ssize_t n;
 	int fd = bpf_iter_create(bpf_link__fd(link));
 
 	if (fd < 0)
 		return -errno;
-	do {
-		n = read(fd, buf, sizeof(buf));
-	} while (n > 0 || (n < 0 && errno == EAGAIN));
+	for (;;) {
+		n = read(fd, ids, sizeof(ids));
+		if (n < 0 && errno == EAGAIN) /* it has looked at many, and named none */
+			continue;
+		if (n <= 0)
+			break;
+		for (size_t i = 0; i < (size_t)n / sizeof(ids[0]); i++)
+			fn(arg, ids[i]);
+	}
 	n = n < 0 ? -errno : 0;
 	close(fd);
 	return (int)n;
+}
+
+static void ignore(void *arg, uint64_t conn)
+{
+	(void)arg;
+	(void)conn;
+}
+
+/* Last in attaching: what is opened from now on is seen to be new. */
+static void mark_present(struct rs_kernel *k)
+{
+	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_files :
+									    RS_PROBE_rs_iter_walk];
+
+	k->skel->bss->rs_marking = 1;
+	if (link)
+		run_iter(link, ignore, NULL);
+	k->skel->bss->rs_marking = 0;
 }
 
 static int attach_one(struct rs_kernel *k, int i)
@@ -189,9 +213,7 @@ int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
 		if (r && k->probes[i].required)
 			return rs_kernel_explain(err, r, k->probes[i].state.name, "attach");
 	}
-	/* Last: what is opened from now on is seen to be new. */
-	if (k->links[RS_PROBE_rs_iter_files])
-		run_iter(k->links[RS_PROBE_rs_iter_files]);
+	mark_present(k);
 	return 0;
 }
 
@@ -243,30 +265,12 @@ int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid)
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_pids), &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static int live_socket(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
-{
-	uint64_t ids[512];
-	ssize_t n;
-	int fd, r = 0;
-
-	if (!k->links[RS_PROBE_rs_iter_conns])
-		return -EOPNOTSUPP;
-	fd = bpf_iter_create(bpf_link__fd(k->links[RS_PROBE_rs_iter_conns]));
-	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, ids, sizeof(ids))) > 0) {
-		for (size_t i = 0; i < (size_t)n / sizeof(ids[0]); i++)
-			fn(arg, ids[i]);
-	}
-	if (n < 0)
-		r = -errno;
-	close(fd);
-	return r;
-}
-
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
 {
-	return live_socket(k, fn, arg);
+	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_conns :
+									    RS_PROBE_rs_iter_walk];
+
+	return link ? run_iter(link, fn, arg) : -EOPNOTSUPP;
 }
 
 void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT])
