@@ -125,7 +125,7 @@ struct {
 
 /* counters.def, per CPU. One element, so that one lookup serves several counters. */
 enum rs_counter_id {
-#define RS_BPF_COUNTER(id, name, help, remedy) RS_N_##id,
+#define RS_BPF_COUNTER(id, kind, name, help, remedy) RS_N_##id,
 #include "shared/counters.def"
 #undef RS_BPF_COUNTER
 	RS_N_COUNT,

@@ -124,7 +124,7 @@ static int command(struct rs_kernel *k, const char *line)
 static void report(struct rs_kernel *k)
 {
 	static const char *const names[] = {
-#define RS_BPF_COUNTER(id, name, help, remedy) name,
+#define RS_BPF_COUNTER(id, kind, name, help, remedy) name,
 #include "shared/counters.def"
 #undef RS_BPF_COUNTER
 	};

@@ -17,7 +17,7 @@ struct rs_kernel;
 
 /* The same numbers as the BPF programs keep, summed over CPUs. */
 enum rs_bpf_counter {
-#define RS_BPF_COUNTER(id, name, help, remedy) RS_BPFC_##id,
+#define RS_BPF_COUNTER(id, kind, name, help, remedy) RS_BPFC_##id,
 #include "shared/counters.def"
 #undef RS_BPF_COUNTER
 	RS_BPFC_COUNT,

@@ -16,8 +16,9 @@
 
 static const struct {
 	const char *name, *help, *remedy;
+	enum rs_counter_kind kind;
 } kernel_info[RS_STATUS_K_COUNT] = {
-#define RS_BPF_COUNTER(id, n, h, r) [RS_STATUS_K_##id] = { n, h, r },
+#define RS_BPF_COUNTER(id, k, n, h, r) [RS_STATUS_K_##id] = { n, h, r, RS_CK_##k },
 #include "shared/counters.def"
 #undef RS_BPF_COUNTER
 };
@@ -214,13 +215,8 @@ static json_t *ledger(const struct rs_status *s)
 	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
 	json_t *list = json_array();
 
-	/* The kernel's first number is what it gave us; those with a remedy are losses. */
 	for (int i = 0; i < RS_STATUS_K_COUNT; i++) {
-		const char *k = i == RS_STATUS_K_RECORDS ? "out"
-				: *kernel_info[i].remedy ? "dropped"
-							 : "info";
-
-		ledger_row(list, "kernel", kernel_info[i].name, k, s->kernel_counters[i],
+		ledger_row(list, "kernel", kernel_info[i].name, kind[kernel_info[i].kind], s->kernel_counters[i],
 			   kernel_info[i].help, kernel_info[i].remedy);
 	}
 	for (int i = 0; i < RS_C_COUNT; i++) {
@@ -364,8 +360,11 @@ const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *
 			 (double)(in > out ? in : out) / seconds);
 	if (errors)
 		line_add(&l, ", %s with an error", rs_human_count(a, errors));
-	for (int i = 0; kernel && i < RS_STATUS_K_COUNT; i++)
-		add_loss(&l, &any, "kernel", kernel_info[i].name, kernel_info[i].remedy, kernel[i]);
+	for (int i = 0; kernel && i < RS_STATUS_K_COUNT; i++) {
+		if (kernel_info[i].kind == RS_CK_DROPPED)
+			add_loss(&l, &any, "kernel", kernel_info[i].name, kernel_info[i].remedy,
+				 kernel[i]);
+	}
 	for (int i = 0; i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *info = &rs_counter_info[i];
 

@@ -32,7 +32,7 @@
 
 /* The numbers of bpf/shared/counters.def, in its order. */
 enum rs_status_kernel_counter {
-#define RS_BPF_COUNTER(id, name, help, remedy) RS_STATUS_K_##id,
+#define RS_BPF_COUNTER(id, kind, name, help, remedy) RS_STATUS_K_##id,
 #include "shared/counters.def"
 #undef RS_BPF_COUNTER
 	RS_STATUS_K_COUNT,
