@@ -10,4 +10,3 @@
 		return RS_EXIT_FAILED;                                                             \
 	}
 
-PENDING(check)
