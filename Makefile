@@ -80,6 +80,7 @@ BPF_SRC  := $(wildcard bpf/probes/*.bpf.c)
 BPF_OBJ  := $(BPF_SRC:bpf/probes/%.bpf.c=$(BPF)/%.bpf.o)
 SKEL     := $(BPF)/ringspan.skel.h
 UNIT     := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
+FUZZ     := $(filter-out main,$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c))
 
 .DELETE_ON_ERROR:
@@ -160,8 +161,36 @@ check-capture: $(B)/capture_records ## records captured from real sockets, both 
 check-unit: ## unit tests under AddressSanitizer and UBSan; no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
 .PHONY: run-unit
-run-unit: $(UNIT)
-	$(Q)for t in $^; do echo "== $$t"; $$t || exit 1; done
+run-unit: $(UNIT) $(FUZZ:%=$(B)/fuzz/%)
+	$(Q)for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
+	$(Q)for t in $(FUZZ); do echo "== $(B)/fuzz/$$t"; \
+		$(B)/fuzz/$$t tests/fuzz/corpus/$$t tests/fuzz/regress/$$t || exit 1; done
+
+# With libFuzzer in CONFIG=fuzz, else a program that runs the files it is given.
+ifeq ($(CONFIG),fuzz)
+FUZZ_MAIN := -fsanitize=fuzzer
+else
+FUZZ_MAIN := tests/fuzz/fuzz_main.c
+endif
+$(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(B)/libringspan.a $(TEST_LIB)
+	$(call msg,FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) -Itests/lib -Itests/fuzz $(OPT) $(CFLAGS) -MD -MP -MF $@.d $(LDOPT) -o $@ $< $(FUZZ_MAIN) \
+		$(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lm
+
+check-fuzz: ## every fuzz target for T seconds (10), from tests/fuzz/corpus; no root
+	$(Q)$(MAKE) --no-print-directory CONFIG=fuzz run-fuzz
+fuzz: check-fuzz
+.PHONY: run-fuzz fuzz check-fuzz
+run-fuzz: $(FUZZ:%=$(B)/fuzz/%)
+	$(Q)for t in $(FUZZ); do \
+		mkdir -p build/fuzz-corpus/$$t tests/fuzz/regress/$$t; dict=tests/fuzz/dict/$$t.dict; \
+		[ -f $$dict ] && dict=-dict=$$dict || dict=; \
+		$(B)/fuzz/$$t -max_total_time=$(or $(T),10) -max_len=4096 -verbosity=0 -print_final_stats=1 $$dict \
+			-artifact_prefix=build/fuzz-corpus/$$t- build/fuzz-corpus/$$t tests/fuzz/corpus/$$t \
+			tests/fuzz/regress/$$t 2>build/fuzz-corpus/$$t.log || { tail -n 40 build/fuzz-corpus/$$t.log; exit 1; }; \
+		sed -n "s/^stat::number_of_executed_units: */fuzz $$t: runs /p" build/fuzz-corpus/$$t.log; \
+	done; echo "$(words $(FUZZ)) passed, 0 failed, 0 skipped"
 
 # In steps: what pkg-config says is known only after the packages are there.
 check: ## install what is missing, then all tests (root; live tests load BPF programs)

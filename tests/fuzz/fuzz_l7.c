@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A connection through l7, whole and in pieces. First byte: bit 0 client, bits 1-7 seed of the pieces' sizes.
+ * Then bytes as they are, and these orders:
+ *   1, 2    what follows goes to the server, to the client
+ *   3 n     n * n bytes are lost in this direction
+ *   4 5 6   close: all, in, out
+ *   7 n     n * 16 bytes behind what was just sent were not captured; their tail is what follows
+ *   8 n     the next record begins n bytes too early
+ * Checked: every byte and message is accounted for; the same messages however records are cut, as long as
+ * nothing is missing and nothing had to be looked for.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "drive.h"
+#include "fuzz.h"
+
+struct pieces {
+	uint32_t seed;
+	size_t max; /* 0: whole */
+};
+
+static void send_pieces(struct drive *d, enum drive_side side, struct str bytes, struct pieces *p)
+{
+	while (bytes.len) {
+		size_t n = bytes.len;
+
+		if (p->max) {
+			p->seed = p->seed * 1664525u + 1013904223u;
+			n = 1 + (p->seed >> 16) % p->max;
+		}
+		drive_send(d, side, str_at(bytes, 0, n));
+		bytes = str_from(bytes, n);
+	}
+}
+
+/* Returns whether nothing was missing by order. */
+static bool play(struct drive *d, struct str in, struct pieces p)
+{
+	enum drive_side side = TO_SERVER;
+	bool whole = true;
+
+	while (in.len) {
+		size_t n = 0;
+		unsigned order, arg;
+
+		while (n < in.len && ((uint8_t)in.ptr[n] == 0 || (uint8_t)in.ptr[n] > 8))
+			n++;
+		send_pieces(d, side, str_at(in, 0, n), &p);
+		in = str_from(in, n);
+		if (!in.len)
+			break;
+		order = (uint8_t)in.ptr[0];
+		arg = in.len > 1 ? (uint8_t)in.ptr[1] : 0;
+		in = str_from(in, order == 3 || order >= 7 ? 2 : 1);
+		whole &= order != 3 && order < 7;
+		switch (order) {
+		case 1:
+		case 2:
+			side = order == 1 ? TO_SERVER : TO_CLIENT;
+			break;
+		case 3:
+			drive_lose(d, side, arg * arg);
+			break;
+		case 4:
+		case 5:
+		case 6:
+			drive_close(d, (enum rs_ev_how)(order - 4));
+			break;
+		case 7:
+			n = in.len < RS_TAIL_LEN ? in.len : RS_TAIL_LEN;
+			drive_cut(d, side, STR_NONE, arg * 16, str_at(in, 0, n));
+			in = str_from(in, n);
+			break;
+		case 8:
+			for (int i = 0; i < 2; i++)
+				d->off[i] -= arg < d->off[i] ? arg : d->off[i];
+			break;
+		default:
+			break;
+		}
+	}
+	drive_close(d, RS_CLOSE_ALL);
+	return whole;
+}
+
+static void check_ledger(struct drive *d)
+{
+	rs_l7_release(&d->l7, &d->env);
+	FUZZ_CHECK(drive_conserved(d));
+	FUZZ_CHECK(d->counters.v[RS_C_STREAM_HELD] == 0);
+	for (int i = 0; i < RS_WINDOW_CLASSES; i++)
+		FUZZ_CHECK(d->env.windows.pool[i].in_use == 0);
+	for (int i = 0; i < RS_PROTO_COUNT; i++)
+		FUZZ_CHECK(d->env.state[i].in_use == 0);
+}
+
+static bool looked_for_nothing(const struct drive *d)
+{
+	return !d->counters.v[RS_C_STREAM_OUT_OF_STEP] && !d->counters.v[RS_C_PROTO_UNKNOWN] &&
+	       !d->counters.v[RS_C_STREAM_UNKNOWN];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const size_t max[] = { 0, 1, 40 };
+	struct drive d[3];
+	bool whole = false;
+
+	if (!size)
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		drive_init(&d[i]);
+		d[i].client = data[0] & 1;
+		whole = play(&d[i], str_of((const char *)data + 1, size - 1),
+			     (struct pieces){ data[0] >> 1, max[i] });
+		check_ledger(&d[i]);
+	}
+	if (whole && looked_for_nothing(&d[0])) {
+		for (int i = 1; i < 3; i++) {
+			if (d[i].len != d[0].len || memcmp(d[i].text, d[0].text, d[0].len) != 0) {
+				fprintf(stderr, "whole:\n%s--- in pieces:\n%s", d[0].text,
+					d[i].text);
+				FUZZ_CHECK(false);
+			}
+		}
+	}
+	for (int i = 0; i < 3; i++)
+		drive_release(&d[i]);
+	return 0;
+}
