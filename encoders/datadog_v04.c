@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * datadog_v04 — Datadog trace intake v0.4: array of chunks, of spans, of a map each. PUT /v0.4/traces.
+ *
+ * Two encoders. datadog-v0.4 writes links and events natively (span_links, span_events: agents from 7.64, whose
+ * /info says span_events); datadog-v0.4-json writes them as JSON texts in meta (_dd.span_links, events), for all
+ * agents. Mapping and its losses: datadog_map.h.
+ *
+ * Losses here: trace ids keep their upper half in _dd.p.tid of a chunk's first span and otel.trace_id; spans whose
+ * trace id has a lower half of 0 are left out (the agent drops such chunks). Link attributes become text. Native
+ * event attributes are text, bool, int, double, or arrays of one of these; other values become text (arrays and
+ * maps: JSON; bytes: base64). Links to nowhere (no ids) are left out. JSON texts end before 25,000 bytes, with a
+ * whole link or event.
+ */
+#include "datadog_map.h"
+
+struct state {
+	struct rs_sink sink;
+	struct dd_map map;
+	bool json;
+	/* Where the context's tags stand in the output already. */
+	uint32_t ctx_no;
+	size_t ctx_at, ctx_len;
+};
+
+static char *put_text(struct rs_sink *s, char *p, const struct rs_val *v)
+{
+	if (v->type == DD_VAL_KEY)
+		return dd_put_key(s, p, dd_val_key(v));
+	return dd_put_val(s, p, v);
+}
+
+static char *put_field(struct rs_sink *s, char *p, const struct dd_text *t, size_t max)
+{
+	return t->key ? dd_put_key(s, p, t->key) : dd_put_str(s, p, t->s, max);
+}
+
+static char *put_number(char *p, const struct rs_val *v)
+{
+	return v->type == RS_VAL_INT ? rs_mp_int(p, v->i) : rs_mp_double(p, v->d);
+}
+
+static char *put_tag(struct rs_sink *s, char *p, const struct dd_tag *t)
+{
+	p = dd_put_key(s, p, t->key);
+	return put_text(s, p, t->val);
+}
+
+/* The context's tags: once in full, then as a copy of what was written. */
+static char *put_ctx(struct state *st, char *p)
+{
+	struct rs_sink *s = &st->sink;
+	const struct dd_map *m = &st->map;
+	size_t at = rs_sink_pos(s, p);
+
+	if (st->ctx_no == m->ctx_no && st->ctx_len <= RS_SINK_NEED_MAX) {
+		p = rs_sink_need(s, p, st->ctx_len);
+		if (s->err)
+			return p;
+		memcpy(p, s->base + st->ctx_at, st->ctx_len);
+		return p + st->ctx_len;
+	}
+	for (uint32_t i = 0; i < m->nctx; i++)
+		p = put_tag(s, p, &m->ctx_tag[i]);
+	if (!s->err) {
+		st->ctx_no = m->ctx_no;
+		st->ctx_at = at;
+		st->ctx_len = rs_sink_pos(s, p) - at;
+	}
+	return p;
+}
+
+static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
+{
+	uint64_t high = dd_id(l->trace_id);
+	uint32_t flags = dd_link_flags(l), n = dd_attrs(&l->attrs);
+
+	p = rs_sink_need(s, p, 128);
+	p = rs_mp_map(p, 2 + !!high + !!n + !!l->trace_state.len + !!flags);
+	p = RS_MP_LIT(p, "trace_id");
+	p = rs_mp_uint(p, dd_id(l->trace_id + 8));
+	if (high) {
+		p = RS_MP_LIT(p, "trace_id_high");
+		p = rs_mp_uint(p, high);
+	}
+	p = RS_MP_LIT(p, "span_id");
+	p = rs_mp_uint(p, dd_id(l->span_id));
+	if (n) {
+		p = RS_MP_LIT(p, "attributes");
+		p = rs_mp_map(p, n);
+		for (uint32_t i = 0; i < l->attrs.n; i++) {
+			if (!l->attrs.a[i].key->name.len)
+				continue;
+			p = dd_put_str(s, p, l->attrs.a[i].key->name, DD_MAX_VALUE);
+			p = put_text(s, p, &l->attrs.a[i].val);
+		}
+		p = rs_sink_need(s, p, 64);
+	}
+	if (l->trace_state.len) {
+		p = RS_MP_LIT(p, "tracestate");
+		p = dd_put_str(s, p, l->trace_state, DD_MAX_VALUE);
+		p = rs_sink_need(s, p, 32);
+	}
+	if (flags) {
+		p = RS_MP_LIT(p, "flags");
+		p = rs_mp_uint(p, flags);
+	}
+	return p;
+}
+
+/* {"type":n,"…_value":v}; p has room for the heads. Others than the four scalar types: as text. */
+static char *put_scalar(struct rs_sink *s, char *p, const struct rs_val *v)
+{
+	p = rs_sink_need(s, p, 64);
+	*p++ = (char)0x82;
+	p = RS_MP_LIT(p, "type");
+	switch (v->type) {
+	case RS_VAL_BOOL:
+		*p++ = 1;
+		p = RS_MP_LIT(p, "bool_value");
+		return rs_mp_bool(p, v->b);
+	case RS_VAL_INT:
+		*p++ = 2;
+		p = RS_MP_LIT(p, "int_value");
+		return rs_mp_int(p, v->i);
+	case RS_VAL_DOUBLE:
+		*p++ = 3;
+		p = RS_MP_LIT(p, "double_value");
+		return rs_mp_double(p, v->d);
+	}
+	*p++ = 0;
+	p = RS_MP_LIT(p, "string_value");
+	return put_text(s, p, v);
+}
+
+/* Receivers take arrays of one scalar type. */
+static bool is_plain_array(const struct rs_val *v)
+{
+	if (v->type != RS_VAL_ARRAY)
+		return false;
+	for (uint32_t i = 0; i < v->len; i++) {
+		if (!dd_is_scalar(v->arr[i].type) || v->arr[i].type != v->arr[0].type)
+			return false;
+	}
+	return true;
+}
+
+static char *put_typed(struct rs_sink *s, char *p, const struct rs_val *v)
+{
+	if (!is_plain_array(v))
+		return put_scalar(s, p, v);
+	p = rs_sink_need(s, p, 64);
+	*p++ = (char)0x82;
+	p = RS_MP_LIT(p, "type");
+	*p++ = 4;
+	p = RS_MP_LIT(p, "array_value");
+	*p++ = (char)0x81;
+	p = RS_MP_LIT(p, "values");
+	p = rs_mp_array(p, v->len);
+	for (uint32_t i = 0; i < v->len; i++)
+		p = put_scalar(s, p, &v->arr[i]);
+	return p;
+}
+
+static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
+{
+	uint32_t n = dd_attrs(&e->attrs);
+
+	p = rs_sink_need(s, p, 64);
+	*p++ = n ? (char)0x83 : (char)0x82;
+	p = RS_MP_LIT(p, "time_unix_nano");
+	p = rs_mp_uint(p, e->time_ns);
+	p = RS_MP_LIT(p, "name");
+	p = dd_put_str(s, p, e->name, DD_MAX_VALUE);
+	if (!n)
+		return p;
+	p = rs_sink_need(s, p, 32);
+	p = RS_MP_LIT(p, "attributes");
+	p = rs_mp_map(p, n);
+	for (uint32_t i = 0; i < e->attrs.n; i++) {
+		if (!e->attrs.a[i].key->name.len)
+			continue;
+		p = dd_put_str(s, p, e->attrs.a[i].key->name, DD_MAX_VALUE);
+		p = put_typed(s, p, &e->attrs.a[i].val);
+	}
+	return p;
+}
+
+static char *put_json(struct rs_sink *s, char *p, const struct dd_key *key, const struct rs_span *span,
+		      char *(*write)(struct rs_sink *, char *, const struct rs_span *))
+{
+	size_t at;
+
+	p = dd_put_key(s, p, key);
+	p = rs_sink_need(s, p, 16);
+	at = rs_sink_pos(s, p);
+	p = write(s, p + 3, span);
+	return dd_close_text(s, p, at);
+}
+
+static char *put_span(struct state *st, char *p, const struct dd_chunk *c, bool first)
+{
+	struct rs_sink *s = &st->sink;
+	const struct dd_map *m = &st->map;
+	const struct dd_span *o = &m->out;
+	const struct rs_span *span = o->s;
+	uint32_t nlinks = dd_links(span), nevents = span->nevents;
+	bool dm = first && c->dm.s.len, tid = first && c->tid_high, priority = first && c->has_priority;
+	uint32_t nmeta = o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid;
+
+	if (st->json)
+		nmeta += !!nlinks + !!nevents;
+	p = rs_sink_need(s, p, 64);
+	*p++ = (char)(0x8c + (st->json ? 0 : !!nlinks + !!nevents));
+	p = RS_MP_LIT(p, "service");
+	p = put_field(s, p, &o->service, DD_MAX_NAME);
+	p = RS_MP_LIT(p, "name");
+	p = put_field(s, p, &o->name, DD_MAX_NAME);
+	p = RS_MP_LIT(p, "resource");
+	p = put_field(s, p, &o->resource, DD_MAX_RESOURCE);
+	p = RS_MP_LIT(p, "trace_id");
+	p = rs_mp_uint(p, dd_id(span->trace_id + 8));
+	p = RS_MP_LIT(p, "span_id");
+	p = rs_mp_uint(p, dd_id(span->span_id));
+	p = RS_MP_LIT(p, "parent_id");
+	p = rs_mp_uint(p, dd_id(span->parent_id));
+	p = RS_MP_LIT(p, "start");
+	p = rs_mp_uint(p, span->start_ns);
+	p = RS_MP_LIT(p, "duration");
+	p = rs_mp_uint(p, span->end_ns - span->start_ns);
+	p = RS_MP_LIT(p, "type");
+	p = put_field(s, p, &o->type, DD_MAX_NAME);
+	p = RS_MP_LIT(p, "error");
+	*p++ = span->status == RS_STATUS_ERROR;
+	p = RS_MP_LIT(p, "metrics");
+	p = rs_mp_map(p, o->nmetrics + priority);
+	if (priority) {
+		p = dd_put_key(s, p, m->c[DD_C_PRIORITY]);
+		p = rs_mp_int(p, c->priority);
+	}
+	for (uint32_t i = 0; i < o->nmetrics; i++) {
+		p = dd_put_key(s, p, m->metrics[i].key);
+		p = put_number(p, m->metrics[i].val);
+	}
+	p = RS_MP_LIT(p, "meta");
+	p = rs_mp_map(p, nmeta);
+	if (tid) {
+		p = dd_put_key(s, p, m->c[DD_C_TID]);
+		*p++ = (char)0xb0;
+		p = rs_json_hex(p, span->trace_id, 8);
+	}
+	if (dm) {
+		p = dd_put_key(s, p, m->c[DD_C_DM]);
+		p = put_field(s, p, &c->dm, DD_MAX_NAME);
+	}
+	for (uint32_t i = 0; i < o->nmeta; i++)
+		p = put_tag(s, p, &m->meta[i]);
+	if (o->ctx_tags)
+		p = put_ctx(st, p);
+	if (st->json) {
+		if (nlinks)
+			p = put_json(s, p, m->c[DD_C_SPAN_LINKS], span, dd_links_json);
+		if (nevents)
+			p = put_json(s, p, m->c[DD_C_EVENTS], span, dd_events_json);
+		return p;
+	}
+	p = rs_sink_need(s, p, 64);
+	if (nlinks) {
+		p = RS_MP_LIT(p, "span_links");
+		p = rs_mp_array(p, nlinks);
+		for (uint32_t i = 0; i < span->nlinks; i++) {
+			if (rs_link_ok(&span->links[i]))
+				p = put_link(s, p, &span->links[i]);
+		}
+		p = rs_sink_need(s, p, 64);
+	}
+	if (nevents) {
+		p = RS_MP_LIT(p, "span_events");
+		p = rs_mp_array(p, nevents);
+		for (uint32_t i = 0; i < nevents; i++)
+			p = put_event(s, p, &span->events[i]);
+	}
+	return p;
+}
+
+/* The window's chunks. False: too big, or out of memory. */
+static bool put_chunks(struct state *st, char **pp, size_t max)
+{
+	struct rs_sink *s = &st->sink;
+	struct dd_map *m = &st->map;
+	char *p = *pp;
+
+	st->ctx_no = 0;
+	p = rs_mp_array(p, m->nchunk);
+	for (uint32_t i = 0; i < m->nchunk; i++) {
+		struct dd_chunk *c = &m->chunk[i];
+
+		if (!dd_chunk_begin(m, c))
+			return false;
+		p = rs_sink_need(s, p, 16);
+		p = rs_mp_array(p, c->n);
+		p = put_span(st, p, c, true);
+		for (uint32_t j = m->item[c->first].next; j != DD_END; j = m->item[j].next) {
+			if (!dd_map_span(m, c, &m->item[j]))
+				return false;
+			p = put_span(st, p, c, false);
+		}
+		if (s->err || rs_sink_pos(s, p) > max)
+			return false;
+	}
+	*pp = p;
+	return true;
+}
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct state *st = e->state;
+	struct dd_map *m = &st->map;
+
+	for (;;) {
+		char *p;
+		bool ok;
+		int err = dd_window(m, run);
+
+		if (err)
+			return err;
+		if (!m->nitem) {
+			dd_window_taken(m, run, 0, e->opts.max_payload);
+			return 0;
+		}
+		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+		if (!p)
+			return st->sink.err;
+		ok = put_chunks(st, &p, e->opts.max_payload);
+		if (ok && !m->again) {
+			rs_sink_close(&st->sink, p, &run->out);
+			dd_window_taken(m, run, run->out.len, e->opts.max_payload);
+			return 0;
+		}
+		rs_sink_abort(&st->sink);
+		if (!ok && !dd_window_less(m, run) && run->done)
+			return 0;
+	}
+}
+
+static int init(struct rs_encoder *e)
+{
+	return dd_map_init(&((struct state *)e->state)->map, false);
+}
+
+static int init_json(struct rs_encoder *e)
+{
+	((struct state *)e->state)->json = true;
+	return init(e);
+}
+
+static void release(struct rs_encoder *e)
+{
+	dd_map_release(&((struct state *)e->state)->map);
+}
+
+RS_ENCODER_OPS(datadog_v04) = {
+	.name = "datadog-v0.4",
+	.content_type = "application/msgpack",
+	.suffix = "msgpack",
+	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
+	.encode = encode,
+};
+
+RS_ENCODER_OPS(datadog_v04_json) = {
+	.name = "datadog-v0.4-json",
+	.content_type = "application/msgpack",
+	.suffix = "msgpack",
+	.state_size = sizeof(struct state),
+	.init = init_json,
+	.release = release,
+	.encode = encode,
+};

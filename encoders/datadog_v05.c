@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * datadog_v05 — Datadog trace intake v0.5: a dictionary of strings, then chunks of spans of 12 fields with numbers
+ * for strings. PUT /v0.5/traces.
+ *
+ * The dictionary precedes the spans that fill it, so they are written to two sinks and sent as two iovecs. Every
+ * string stands in it once. Mapping and its losses: datadog_map.h.
+ *
+ * Losses here, beside those of v0.4-json: links and events are JSON texts in meta (_dd.span_links, events), cut to
+ * whole elements below 25,000 bytes; the protocol has no other place for them.
+ */
+#include "datadog_strings.h"
+
+struct state {
+	struct rs_sink sink; /* chunks */
+	struct rs_sink dict;
+	char *dp;
+	struct dd_map map;
+	struct rs_strtab tab;
+	/* Where the context's tags stand in the output already. */
+	uint32_t ctx_no;
+	size_t ctx_at, ctx_len;
+};
+
+/* Room for the header of the whole: 92, and an array header. */
+#define HEAD 6
+
+static uint32_t key_at(struct state *st, const struct dd_key *k)
+{
+	uint32_t at = 0;
+	bool new;
+
+	st->dp = dd_str_key(&st->tab, &st->dict, st->dp, k, &at, &new);
+	return at;
+}
+
+static uint32_t field_at(struct state *st, const struct dd_text *t, size_t max)
+{
+	uint32_t at = 0;
+	bool new;
+
+	if (t->key)
+		return key_at(st, t->key);
+	st->dp = dd_str(&st->tab, &st->dict, st->dp, t->s, max, &at, &new);
+	return at;
+}
+
+static uint32_t val_at(struct state *st, const struct rs_val *v)
+{
+	uint32_t at = 0;
+	bool new;
+
+	if (v->type == DD_VAL_KEY)
+		return key_at(st, dd_val_key(v));
+	if (v->type == RS_VAL_BOOL)
+		return key_at(st, st->map.c[v->b ? DD_C_TRUE : DD_C_FALSE]);
+	st->dp = dd_str_val(&st->tab, &st->dict, st->dp, v, &at, &new);
+	return at;
+}
+
+static uint32_t json_at(struct state *st, const struct rs_span *span,
+			char *(*write)(struct rs_sink *, char *, const struct rs_span *))
+{
+	struct rs_sink *d = &st->dict;
+	uint32_t index = 0;
+	bool new;
+	size_t at;
+
+	st->dp = rs_sink_need(d, st->dp, 16);
+	at = rs_sink_pos(d, st->dp);
+	st->dp = dd_close_text(d, write(d, st->dp + 3, span), at);
+	st->dp = dd_str_written(&st->tab, d, st->dp, at, &index, &new);
+	return index;
+}
+
+static char *put_tag(struct state *st, char *p, const struct dd_tag *t)
+{
+	p = rs_sink_need(&st->sink, p, 16);
+	p = rs_mp_uint(p, key_at(st, t->key));
+	return rs_mp_uint(p, val_at(st, t->val));
+}
+
+static char *put_ctx(struct state *st, char *p)
+{
+	struct rs_sink *s = &st->sink;
+	const struct dd_map *m = &st->map;
+	size_t at = rs_sink_pos(s, p);
+
+	if (st->ctx_no == m->ctx_no && st->ctx_len <= RS_SINK_NEED_MAX) {
+		p = rs_sink_need(s, p, st->ctx_len);
+		if (s->err)
+			return p;
+		memcpy(p, s->base + st->ctx_at, st->ctx_len);
+		return p + st->ctx_len;
+	}
+	for (uint32_t i = 0; i < m->nctx; i++)
+		p = put_tag(st, p, &m->ctx_tag[i]);
+	if (!s->err) {
+		st->ctx_no = m->ctx_no;
+		st->ctx_at = at;
+		st->ctx_len = rs_sink_pos(s, p) - at;
+	}
+	return p;
+}
+
+static char *put_span(struct state *st, char *p, const struct dd_chunk *c, bool first)
+{
+	struct rs_sink *s = &st->sink;
+	const struct dd_map *m = &st->map;
+	const struct dd_span *o = &m->out;
+	const struct rs_span *span = o->s;
+	uint32_t nlinks = dd_links(span);
+	bool dm = first && c->dm.s.len, tid = first && c->tid_high, priority = first && c->has_priority;
+
+	p = rs_sink_need(s, p, 128);
+	*p++ = (char)0x9c;
+	p = rs_mp_uint(p, field_at(st, &o->service, DD_MAX_NAME));
+	p = rs_mp_uint(p, field_at(st, &o->name, DD_MAX_NAME));
+	p = rs_mp_uint(p, field_at(st, &o->resource, DD_MAX_RESOURCE));
+	p = rs_mp_uint(p, dd_id(span->trace_id + 8));
+	p = rs_mp_uint(p, dd_id(span->span_id));
+	p = rs_mp_uint(p, dd_id(span->parent_id));
+	p = rs_mp_uint(p, span->start_ns);
+	p = rs_mp_uint(p, span->end_ns - span->start_ns);
+	*p++ = span->status == RS_STATUS_ERROR;
+	p = rs_mp_map(p, o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid + !!nlinks + !!span->nevents);
+	if (tid) {
+		char hex[16 + RS_ARENA_PAD] = "";
+		struct dd_text t = { { hex, 16 }, NULL };
+
+		rs_json_hex(hex, span->trace_id, 8);
+		p = rs_mp_uint(p, key_at(st, m->c[DD_C_TID]));
+		p = rs_mp_uint(p, field_at(st, &t, DD_MAX_NAME));
+	}
+	if (dm) {
+		p = rs_mp_uint(p, key_at(st, m->c[DD_C_DM]));
+		p = rs_mp_uint(p, field_at(st, &c->dm, DD_MAX_NAME));
+	}
+	for (uint32_t i = 0; i < o->nmeta; i++)
+		p = put_tag(st, p, &m->meta[i]);
+	if (o->ctx_tags)
+		p = put_ctx(st, p);
+	p = rs_sink_need(s, p, 64);
+	if (nlinks) {
+		p = rs_mp_uint(p, key_at(st, m->c[DD_C_SPAN_LINKS]));
+		p = rs_mp_uint(p, json_at(st, span, dd_links_json));
+	}
+	if (span->nevents) {
+		p = rs_mp_uint(p, key_at(st, m->c[DD_C_EVENTS]));
+		p = rs_mp_uint(p, json_at(st, span, dd_events_json));
+	}
+	p = rs_mp_map(p, o->nmetrics + priority);
+	if (priority) {
+		p = rs_mp_uint(p, key_at(st, m->c[DD_C_PRIORITY]));
+		p = rs_mp_int(p, c->priority);
+	}
+	for (uint32_t i = 0; i < o->nmetrics; i++) {
+		const struct rs_val *v = m->metrics[i].val;
+
+		p = rs_sink_need(s, p, 32);
+		p = rs_mp_uint(p, key_at(st, m->metrics[i].key));
+		p = v->type == RS_VAL_INT ? rs_mp_int(p, v->i) : rs_mp_double(p, v->d);
+	}
+	return rs_mp_uint(p, field_at(st, &o->type, DD_MAX_NAME));
+}
+
+/* The window's chunks. False: too big, or out of memory. */
+static bool put_chunks(struct state *st, char **pp, size_t max)
+{
+	struct rs_sink *s = &st->sink, *d = &st->dict;
+	struct dd_map *m = &st->map;
+	char *p = *pp;
+
+	st->ctx_no = 0;
+	rs_strtab_begin(&st->tab, 0);
+	st->dp += HEAD;
+	p = rs_mp_array(p, m->nchunk);
+	for (uint32_t i = 0; i < m->nchunk; i++) {
+		struct dd_chunk *c = &m->chunk[i];
+
+		if (!dd_chunk_begin(m, c))
+			return false;
+		p = rs_sink_need(s, p, 16);
+		p = rs_mp_array(p, c->n);
+		p = put_span(st, p, c, true);
+		for (uint32_t j = m->item[c->first].next; j != DD_END; j = m->item[j].next) {
+			if (!dd_map_span(m, c, &m->item[j]))
+				return false;
+			p = put_span(st, p, c, false);
+		}
+		if (s->err || d->err || st->tab.err || rs_sink_pos(s, p) + rs_sink_pos(d, st->dp) > max)
+			return false;
+	}
+	*pp = p;
+	return true;
+}
+
+/* Gives the payload away: the dictionary with its header in front, then the chunks. */
+static void close_both(struct state *st, char *p, struct rs_payload *out)
+{
+	char head[8], *end = head;
+	size_t n, room;
+
+	*end++ = (char)0x92;
+	end = rs_mp_array(end, st->tab.next);
+	n = (size_t)(end - head);
+	room = HEAD - n;
+	memcpy(st->dict.base + room, head, n);
+	rs_sink_close(&st->dict, st->dp, out);
+	out->iov[0].iov_base = (char *)out->iov[0].iov_base + room;
+	out->iov[0].iov_len -= room;
+	out->len -= room;
+	rs_sink_close(&st->sink, p, out);
+}
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct state *st = e->state;
+	struct dd_map *m = &st->map;
+
+	for (;;) {
+		char *p;
+		bool ok;
+		int err = dd_window(m, run);
+
+		if (err)
+			return err;
+		if (!m->nitem) {
+			dd_window_taken(m, run, 0, e->opts.max_payload);
+			return 0;
+		}
+		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+		if (!p)
+			return st->sink.err;
+		st->dp = rs_sink_open(&st->dict, e->pool, e->opts.max_payload);
+		if (!st->dp) {
+			rs_sink_abort(&st->sink);
+			return st->dict.err;
+		}
+		ok = put_chunks(st, &p, e->opts.max_payload);
+		if (ok && !m->again) {
+			close_both(st, p, &run->out);
+			dd_window_taken(m, run, run->out.len, e->opts.max_payload);
+			return 0;
+		}
+		rs_sink_abort(&st->sink);
+		rs_sink_abort(&st->dict);
+		if (!ok && !dd_window_less(m, run) && run->done)
+			return 0;
+	}
+}
+
+static void release(struct rs_encoder *e)
+{
+	struct state *st = e->state;
+
+	dd_map_release(&st->map);
+	rs_strtab_release(&st->tab);
+}
+
+static int init(struct rs_encoder *e)
+{
+	struct state *st = e->state;
+	int err = dd_map_init(&st->map, false);
+
+	if (err)
+		return err;
+	err = rs_strtab_init(&st->tab);
+	if (err)
+		dd_map_release(&st->map);
+	return err;
+}
+
+RS_ENCODER_OPS(datadog_v05) = {
+	.name = "datadog-v0.5",
+	.content_type = "application/msgpack",
+	.suffix = "msgpack",
+	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
+	.encode = encode,
+};
