@@ -6,31 +6,14 @@
 
 #include "strtab.h"
 
-#define DD_TEXT	       (64 * 1024) /* composed texts of a span */
-#define DD_KEYS_MAX    8192        /* names remembered over payloads */
-#define DD_WINDOW      1024        /* spans of the first payload */
-#define DD_WINDOW_MAX  65536
+#define DD_TEXT	    (64 * 1024) /* composed texts of a span */
+#define DD_KEYS_MAX 8192	/* names remembered over payloads */
 
-enum dd_use { TAG, EATEN, FIELD };
-
-/* -- memory ------------------------------------------------------------------------------------ */
-
-static bool grow(void *array, uint32_t *cap, uint32_t want, size_t size)
-{
-	void **a = array, *p;
-	uint32_t n = *cap ? *cap : 64;
-
-	if (want <= *cap)
-		return true;
-	while (n < want)
-		n *= 2;
-	p = realloc(*a, n * size);
-	if (!p)
-		return false;
-	*a = p;
-	*cap = n;
-	return true;
-}
+enum dd_use {
+	TAG,
+	EATEN,
+	FIELD
+};
 
 /* -- keys -------------------------------------------------------------------------------------- */
 
@@ -41,7 +24,7 @@ struct well_known {
 };
 
 static const struct well_known well_known[DD_SLOTS] = {
-#define RENAMED(x) TAG, x
+#define RENAMED(x)	       TAG, x
 #define DD_ATTR(id, text, use) [DD_##id] = { { text, sizeof(text) - 1 }, use },
 #include "datadog_attrs.def"
 #undef DD_ATTR
@@ -63,7 +46,8 @@ static struct str clean(struct rs_arena *a, struct str s, size_t max)
 	if (!p)
 		return STR_NONE;
 	return rs_utf8_limit(
-		(struct str){ p, (size_t)(RS_SYM(rs_text_raw_any)(p, in.ptr, in.len, true) - p) }, max);
+		(struct str){ p, (size_t)(RS_SYM(rs_text_raw_any)(p, in.ptr, in.len, true) - p) },
+		max);
 }
 
 static struct dd_key *find(const struct dd_map *m, struct str name, uint64_t hash)
@@ -118,7 +102,9 @@ static struct dd_key *key_of_name(struct dd_map *m, struct str name)
 	k = rs_arena_alloc(&m->arena, sizeof(*k));
 	if (!k)
 		return NULL;
-	*k = (struct dd_key){ .raw = rs_arena_str(&m->arena, name), .raw_hash = hash, .slot = DD_NO_SLOT };
+	*k = (struct dd_key){ .raw = rs_arena_str(&m->arena, name),
+			      .raw_hash = hash,
+			      .slot = DD_NO_SLOT };
 	k->name = clean(&m->arena, name, DD_MAX_KEY);
 	mp = rs_arena_alloc(&m->arena, k->name.len + 3 + RS_ARENA_PAD);
 	if (!mp || (name.len && !k->raw.ptr) || !k->name.ptr)
@@ -218,14 +204,14 @@ static bool keys_reset(struct dd_map *m)
 int dd_map_init(struct dd_map *m, bool v1)
 {
 	m->v1 = v1;
-	m->window = DD_WINDOW;
 	m->cap = 1024;
-	m->group_cap = 256;
 	rs_arena_init(&m->arena, 32 * 1024, 0);
 	m->table = calloc(m->cap, sizeof(*m->table));
-	m->group = calloc(m->group_cap, sizeof(*m->group));
 	m->text = malloc(DD_TEXT + RS_ARENA_PAD);
-	if (!m->table || !m->group || !m->text || !keys_reset(m)) {
+	m->w.by_resource = true;
+	m->w.low_half =
+		!v1; /* v0.x sends the low half alone, and the agent drops chunks where it is 0 */
+	if (!m->table || !m->text || rs_chunks_init(&m->w) || !keys_reset(m)) {
 		dd_map_release(m);
 		return -ENOMEM;
 	}
@@ -236,165 +222,23 @@ void dd_map_release(struct dd_map *m)
 {
 	rs_arena_release(&m->arena);
 	free(m->table);
-	free(m->group);
 	free(m->text);
 	free(m->meta);
 	free(m->metrics);
 	free(m->ctx_tag);
-	free(m->item);
-	free(m->chunk);
+	rs_chunks_release(&m->w);
 }
 
 /* -- windows ----------------------------------------------------------------------------------- */
 
-/* The first span at or behind the cursor's place; false: none. */
-static bool settle(struct rs_cursor *c)
-{
-	while (!c->span) {
-		if (c->ss && c->ss->next) {
-			c->ss = c->ss->next;
-		} else {
-			c->rs = c->ss || !c->rs->first ? c->rs->next : c->rs;
-			if (!c->rs)
-				return false;
-			c->ss = c->rs->first;
-			if (!c->ss)
-				continue;
-		}
-		c->span = c->ss->first;
-	}
-	return true;
-}
-
-static uint32_t *group_slot(struct dd_map *m, const struct rs_resource_spans *rs, const uint8_t *trace_id)
-{
-	uint64_t h = (dd_id(trace_id) ^ dd_id(trace_id + 8)) * 0x9e3779b97f4a7c15u;
-
-	for (uint32_t i = (uint32_t)(h >> 32);; i++) {
-		uint32_t at = i & (m->group_cap - 1);
-		const struct dd_item *it;
-
-		if (m->group[at].epoch != m->group_epoch) {
-			m->group[at].epoch = m->group_epoch;
-			m->group[at].chunk = DD_END;
-			return &m->group[at].chunk;
-		}
-		it = &m->item[m->chunk[m->group[at].chunk].first];
-		if (it->rs == rs && !memcmp(it->s->trace_id, trace_id, 16))
-			return &m->group[at].chunk;
-	}
-}
-
-static bool window_memory(struct dd_map *m, uint32_t spans)
-{
-	uint32_t cap = m->item_cap, want = spans < 64 ? 64 : spans;
-
-	if (want <= cap)
-		return true;
-	if (!grow(&m->item, &cap, want, sizeof(*m->item)))
-		return false;
-	cap = m->item_cap;
-	if (!grow(&m->chunk, &cap, want, sizeof(*m->chunk)))
-		return false;
-	m->item_cap = cap;
-	cap = m->group_cap;
-	if (cap < 2 * m->item_cap) {
-		void *p = calloc(2 * m->item_cap, sizeof(*m->group));
-
-		if (!p)
-			return false;
-		free(m->group);
-		m->group = p;
-		m->group_cap = 2 * m->item_cap;
-		m->group_epoch = 0;
-	}
-	return true;
-}
-
-static enum rs_skip check(const struct dd_map *m, const struct rs_span *s)
-{
-	enum rs_skip why = rs_span_check(s);
-
-	/* v0.x sends the low half alone, and the agent drops chunks where it is 0. */
-	if (why == RS_SKIP_NONE && !m->v1 && !dd_id(s->trace_id + 8))
-		return RS_SKIP_NO_TRACE_ID;
-	return why;
-}
-
 int dd_window(struct dd_map *m, const struct rs_encode *run)
 {
-	struct rs_cursor c = run->at;
-	uint32_t *chunk = NULL;
-	bool more;
-
 	if (m->count > DD_KEYS_MAX && !keys_reset(m))
 		return -ENOMEM;
-	if (!window_memory(m, m->window < run->batch->nspans ? m->window : run->batch->nspans))
-		return -ENOMEM;
-	if (!++m->group_epoch) {
-		memset(m->group, 0, m->group_cap * sizeof(*m->group));
-		m->group_epoch = 1;
-	}
-	m->nitem = m->nchunk = 0;
-	m->rs = NULL;
 	m->ss = NULL;
 	m->again = false;
 	m->ctx_present = 0;
-	memset(m->skipped, 0, sizeof(m->skipped));
-	if (!c.rs)
-		c.rs = run->batch->first;
-	for (more = c.rs && settle(&c); more && m->nitem < m->window; more = settle(&c)) {
-		const struct rs_span *s = c.span;
-		enum rs_skip why = check(m, s);
-		struct dd_item *it = &m->item[m->nitem];
-
-		c.span = s->next;
-		if (why != RS_SKIP_NONE) {
-			m->skipped[why]++;
-			continue;
-		}
-		*it = (struct dd_item){ c.rs, c.ss, s, DD_END };
-		if (!chunk || it[-1].rs != c.rs || memcmp(it[-1].s->trace_id, s->trace_id, 16))
-			chunk = group_slot(m, c.rs, s->trace_id);
-		if (*chunk == DD_END) {
-			*chunk = m->nchunk++;
-			m->chunk[*chunk] = (struct dd_chunk){ .first = m->nitem };
-		} else {
-			m->item[m->chunk[*chunk].last].next = m->nitem;
-		}
-		m->chunk[*chunk].last = m->nitem++;
-		m->chunk[*chunk].n++;
-	}
-	m->next = c;
-	m->next_done = !more;
-	return 0;
-}
-
-static void move_on(struct dd_map *m, struct rs_encode *run)
-{
-	run->at = m->next;
-	run->done = m->next_done;
-	for (int i = 0; i < RS_SKIP_COUNT; i++)
-		run->skipped[i] += m->skipped[i];
-}
-
-bool dd_window_less(struct dd_map *m, struct rs_encode *run)
-{
-	if (m->nitem > 1) {
-		m->window = m->nitem / 2;
-		return true;
-	}
-	m->skipped[RS_SKIP_TOO_BIG]++;
-	move_on(m, run);
-	return false;
-}
-
-void dd_window_taken(struct dd_map *m, struct rs_encode *run, size_t bytes, size_t max)
-{
-	run->spans += m->nitem;
-	move_on(m, run);
-	if (bytes < max / 2 && m->nitem == m->window && m->window < DD_WINDOW_MAX)
-		m->window *= 2;
+	return rs_chunks_collect(&m->w, run);
 }
 
 /* -- looking up -------------------------------------------------------------------------------- */
@@ -446,8 +290,8 @@ static struct dd_text plain(struct str s)
 
 static bool tag_char(unsigned char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ':' || c == '.' || c == '/' || c == '-' ||
-	       c >= 0x80;
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ':' || c == '.' ||
+	       c == '/' || c == '-' || c >= 0x80;
 }
 
 /*
@@ -488,8 +332,8 @@ static char *text_room(struct dd_map *m, size_t n)
 }
 
 /* a + between + b + end, each text cut to `max`, normalised if wanted. */
-static struct str compose(struct dd_map *m, struct str a, const char *between, struct str b, const char *end, bool norm,
-			  size_t max)
+static struct str compose(struct dd_map *m, struct str a, const char *between, struct str b,
+			  const char *end, bool norm, size_t max)
 {
 	size_t nb = strlen(between), ne = strlen(end);
 	char *p, *q;
@@ -559,7 +403,8 @@ static struct dd_text name_of(struct dd_map *m, uint8_t kind)
 		return constant(m, DD_C_NAME_AWS);
 	}
 	if (a.len && (client || server))
-		return plain(compose(m, a, "", STR_NONE, client ? ".client.request" : ".server.request", true,
+		return plain(compose(m, a, "", STR_NONE,
+				     client ? ".client.request" : ".server.request", true,
 				     DD_MAX_NAME));
 	a = slot_str(m, DD_FAAS_INVOKED_PROVIDER);
 	b = slot_str(m, DD_FAAS_INVOKED_NAME);
@@ -573,11 +418,13 @@ static struct dd_text name_of(struct dd_map *m, uint8_t kind)
 	a = slot_str(m, DD_NETWORK_PROTOCOL_NAME);
 	switch (kind) {
 	case RS_KIND_SERVER:
-		return a.len ? plain(compose(m, a, "", STR_NONE, ".server.request", true, DD_MAX_NAME)) :
-			       constant(m, DD_C_NAME_SERVER);
+		return a.len ? plain(compose(m, a, "", STR_NONE, ".server.request", true,
+					     DD_MAX_NAME))
+			     : constant(m, DD_C_NAME_SERVER);
 	case RS_KIND_CLIENT:
-		return a.len ? plain(compose(m, a, "", STR_NONE, ".client.request", true, DD_MAX_NAME)) :
-			       constant(m, DD_C_NAME_CLIENT);
+		return a.len ? plain(compose(m, a, "", STR_NONE, ".client.request", true,
+					     DD_MAX_NAME))
+			     : constant(m, DD_C_NAME_CLIENT);
 	case RS_KIND_PRODUCER:
 		return constant(m, DD_C_NAME_PRODUCER);
 	case RS_KIND_CONSUMER:
@@ -631,16 +478,54 @@ pair:
 static bool is_sql(struct str s)
 {
 	static const char *const names[] = {
-		"other_sql",       "mssql",         "microsoft.sql_server", "mysql",          "oracle",
-		"oracle.db",       "db2",           "ibm.db2",              "postgresql",     "redshift",
-		"aws.redshift",    "cloudscape",    "hsqldb",               "maxdb",          "sap.maxdb",
-		"ingres",          "actian.ingres", "firstsql",             "edb",            "cache",
-		"intersystems.cache", "firebird",   "firebirdsql",          "derby",          "informix",
-		"ibm.informix",    "mariadb",       "sqlite",               "sybase",         "teradata",
-		"vertica",         "h2",            "h2database",           "coldfusion",     "cockroachdb",
-		"progress",        "hanadb",        "sap.hana",             "adabas",         "softwareag.adabas",
-		"filemaker",       "instantdb",     "interbase",            "netezza",        "ibm.netezza",
-		"pervasive",       "pointbase",     "clickhouse",
+		"other_sql",
+		"mssql",
+		"microsoft.sql_server",
+		"mysql",
+		"oracle",
+		"oracle.db",
+		"db2",
+		"ibm.db2",
+		"postgresql",
+		"redshift",
+		"aws.redshift",
+		"cloudscape",
+		"hsqldb",
+		"maxdb",
+		"sap.maxdb",
+		"ingres",
+		"actian.ingres",
+		"firstsql",
+		"edb",
+		"cache",
+		"intersystems.cache",
+		"firebird",
+		"firebirdsql",
+		"derby",
+		"informix",
+		"ibm.informix",
+		"mariadb",
+		"sqlite",
+		"sybase",
+		"teradata",
+		"vertica",
+		"h2",
+		"h2database",
+		"coldfusion",
+		"cockroachdb",
+		"progress",
+		"hanadb",
+		"sap.hana",
+		"adabas",
+		"softwareag.adabas",
+		"filemaker",
+		"instantdb",
+		"interbase",
+		"netezza",
+		"ibm.netezza",
+		"pervasive",
+		"pointbase",
+		"clickhouse",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -652,12 +537,9 @@ static bool is_sql(struct str s)
 
 static struct dd_text type_of(struct dd_map *m, uint8_t kind)
 {
-	static const struct str own[] = { { "redis", 5 },
-					  { "memcached", 9 },
-					  { "mongodb", 7 },
-					  { "elasticsearch", 13 },
-					  { "opensearch", 10 },
-					  { "cassandra", 9 } };
+	static const struct str own[] = { { "redis", 5 },	{ "memcached", 9 },
+					  { "mongodb", 7 },	{ "elasticsearch", 13 },
+					  { "opensearch", 10 }, { "cassandra", 9 } };
 	struct str a = slot_str(m, DD_SPAN_TYPE);
 
 	if (a.len)
@@ -718,16 +600,15 @@ static bool ctx_add_attrs(struct dd_map *m, const struct rs_attrs *as, bool reso
 	return true;
 }
 
-static bool set_context(struct dd_map *m, const struct dd_item *it)
+static bool set_context(struct dd_map *m, const struct rs_item *it)
 {
 	const struct rs_scope *sc = &it->ss->scope;
 	const struct rs_attrs *ra = &it->rs->resource.attrs;
 	char *buf = m->ctx_buf;
 	struct str env, version;
 
-	if (!grow(&m->ctx_tag, &m->ctx_cap, ra->n + sc->attrs.n + 8, sizeof(*m->ctx_tag)))
+	if (!rs_grow(&m->ctx_tag, &m->ctx_cap, ra->n + sc->attrs.n + 8, sizeof(*m->ctx_tag)))
 		return false;
-	m->rs = it->rs;
 	m->ss = it->ss;
 	m->ctx_no++;
 	m->nctx = 0;
@@ -786,7 +667,9 @@ static void put_meta_str(struct dd_map *m, enum dd_const c, struct str s)
 {
 	struct rs_val *v = &m->val[m->nval++];
 
-	*v = (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)(s.len < UINT32_MAX ? s.len : UINT32_MAX), .str = s.ptr };
+	*v = (struct rs_val){ .type = RS_VAL_STR,
+			      .len = (uint32_t)(s.len < UINT32_MAX ? s.len : UINT32_MAX),
+			      .str = s.ptr };
 	put_meta(m, m->c[c], v);
 }
 
@@ -930,17 +813,20 @@ static const struct rs_event *last_exception(const struct rs_span *s)
 /* A span that Datadog's own tracers made, or that speaks like one. */
 static bool is_datadogs(const struct dd_map *m)
 {
-	const uint64_t three = 1ull << DD_OPERATION_NAME | 1ull << DD_RESOURCE_NAME | 1ull << DD_SPAN_TYPE;
+	const uint64_t three =
+		1ull << DD_OPERATION_NAME | 1ull << DD_RESOURCE_NAME | 1ull << DD_SPAN_TYPE;
 
 	return (m->present & three) == three || m->present >> DD_SAMPLING_PRIORITY_V1 & 1;
 }
 
 static void put_kind(struct dd_map *m, const struct rs_span *s)
 {
-	static const uint8_t kinds[] = { DD_C_KIND_UNSPECIFIED, DD_C_KIND_INTERNAL, DD_C_KIND_SERVER,
-					 DD_C_KIND_CLIENT,      DD_C_KIND_PRODUCER, DD_C_KIND_CONSUMER };
+	static const uint8_t kinds[] = { DD_C_KIND_UNSPECIFIED, DD_C_KIND_INTERNAL,
+					 DD_C_KIND_SERVER,	DD_C_KIND_CLIENT,
+					 DD_C_KIND_PRODUCER,	DD_C_KIND_CONSUMER };
 
-	put_meta(m, m->c[DD_C_SPAN_KIND], &m->cval[kinds[s->kind <= RS_KIND_CONSUMER ? s->kind : 0]]);
+	put_meta(m, m->c[DD_C_SPAN_KIND],
+		 &m->cval[kinds[s->kind <= RS_KIND_CONSUMER ? s->kind : 0]]);
 }
 
 static void put_otel(struct dd_map *m, const struct rs_span *s)
@@ -950,7 +836,8 @@ static void put_otel(struct dd_map *m, const struct rs_span *s)
 	if (!m->v1)
 		put_kind(m, s);
 	put_meta(m, m->c[DD_C_OTEL_TRACE_ID], &m->trace_val);
-	put_meta(m, m->c[DD_C_OTEL_STATUS_CODE], &m->cval[codes[s->status <= RS_STATUS_ERROR ? s->status : 0]]);
+	put_meta(m, m->c[DD_C_OTEL_STATUS_CODE],
+		 &m->cval[codes[s->status <= RS_STATUS_ERROR ? s->status : 0]]);
 	if (s->status_msg.len)
 		put_meta_str(m, DD_C_OTEL_STATUS_DESCRIPTION, s->status_msg);
 	if (s->nevents) {
@@ -989,7 +876,8 @@ static void put_rest(struct dd_map *m)
 		if (v->type == RS_VAL_BOOL)
 			put_metric_int(m, DD_C_ANALYTICS_RATE, v->b);
 		else if (v->type == RS_VAL_STR)
-			put_metric_int(m, DD_C_ANALYTICS_RATE, str_eq((struct str){ v->str, v->len }, STR("true")));
+			put_metric_int(m, DD_C_ANALYTICS_RATE,
+				       str_eq((struct str){ v->str, v->len }, STR("true")));
 	}
 	if (!m->v1 && m->present & (1ull << DD_DEPLOYMENT_ENV_NAME | 1ull << DD_DEPLOYMENT_ENV)) {
 		db = slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV);
@@ -1003,8 +891,9 @@ static void put_rest(struct dd_map *m)
 
 static uint8_t kind_of_word(struct str s)
 {
-	static const struct str words[] = { { "unspecified", 11 }, { "internal", 8 }, { "server", 6 },
-					    { "client", 6 },       { "producer", 8 }, { "consumer", 8 } };
+	static const struct str words[] = { { "unspecified", 11 }, { "internal", 8 },
+					    { "server", 6 },	   { "client", 6 },
+					    { "producer", 8 },	   { "consumer", 8 } };
 
 	for (uint8_t i = 0; i < 6; i++) {
 		if (str_ieq(s, words[i]))
@@ -1026,18 +915,20 @@ static void set_fields(struct dd_map *m, const struct rs_span *s)
 	o->env = m->ctx_env;
 	o->version = m->ctx_version;
 	o->component = plain(slot_str(m, DD_COMPONENT));
-	if (m->present & (1ull << DD_ENV | 1ull << DD_DEPLOYMENT_ENV_NAME | 1ull << DD_DEPLOYMENT_ENV)) {
+	if (m->present &
+	    (1ull << DD_ENV | 1ull << DD_DEPLOYMENT_ENV_NAME | 1ull << DD_DEPLOYMENT_ENV)) {
 		t = m->present >> DD_ENV & 1 ? slot_str(m, DD_ENV) : STR_NONE;
 		if (!t.len)
-			t = compose(m, slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV), "", STR_NONE, "",
-				    true, DD_MAX_KEY);
+			t = compose(m, slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV), "",
+				    STR_NONE, "", true, DD_MAX_KEY);
 		if (t.len)
 			o->env = plain(t);
 	}
 	if (m->present & (1ull << DD_VERSION | 1ull << DD_SERVICE_VERSION)) {
 		t = m->present >> DD_VERSION & 1 ? slot_str(m, DD_VERSION) : STR_NONE;
 		if (!t.len)
-			t = compose(m, slot_str(m, DD_SERVICE_VERSION), "", STR_NONE, "", true, DD_MAX_KEY);
+			t = compose(m, slot_str(m, DD_SERVICE_VERSION), "", STR_NONE, "", true,
+				    DD_MAX_KEY);
 		if (t.len)
 			o->version = plain(t);
 	}
@@ -1111,9 +1002,10 @@ static void chunk_learn(struct dd_map *m, struct dd_chunk *c)
 }
 
 #define CHUNK_SLOTS                                                                                \
-	(1ull << DD_SAMPLING_PRIORITY_V1 | 1ull << DD_SAMPLING_PRIORITY | 1ull << DD_P_DM | 1ull << DD_ORIGIN)
+	(1ull << DD_SAMPLING_PRIORITY_V1 | 1ull << DD_SAMPLING_PRIORITY | 1ull << DD_P_DM |        \
+	 1ull << DD_ORIGIN)
 
-static bool scan(struct dd_map *m, const struct dd_item *it)
+static bool scan(struct dd_map *m, const struct rs_item *it)
 {
 	m->present = 0;
 	for (uint32_t i = 0; i < it->s->attrs.n; i++) {
@@ -1129,7 +1021,7 @@ static bool scan(struct dd_map *m, const struct dd_item *it)
 	return true;
 }
 
-bool dd_map_span(struct dd_map *m, struct dd_chunk *c, const struct dd_item *it)
+bool dd_map_span(struct dd_map *m, const struct rs_item *it)
 {
 	const struct rs_span *s = it->s;
 	struct dd_span *o = &m->out;
@@ -1141,10 +1033,10 @@ bool dd_map_span(struct dd_map *m, struct dd_chunk *c, const struct dd_item *it)
 	if (want > m->tag_cap) {
 		uint32_t cap = m->tag_cap;
 
-		if (!grow(&m->meta, &cap, want, sizeof(*m->meta)))
+		if (!rs_grow(&m->meta, &cap, want, sizeof(*m->meta)))
 			return false;
 		cap = m->tag_cap;
-		if (!grow(&m->metrics, &cap, want, sizeof(*m->metrics)))
+		if (!rs_grow(&m->metrics, &cap, want, sizeof(*m->metrics)))
 			return false;
 		m->tag_cap = cap;
 	}
@@ -1158,7 +1050,7 @@ bool dd_map_span(struct dd_map *m, struct dd_chunk *c, const struct dd_item *it)
 	if (!put_attrs(m, s))
 		return false;
 	/* Found too late for what is already written of this chunk. */
-	if (m->present & CHUNK_SLOTS && !m->prescan && it != &m->item[c->first])
+	if (m->present & CHUNK_SLOTS && !m->prescan && it != m->chunk.first)
 		m->again = m->prescan = true;
 	if (!is_datadogs(m))
 		put_otel(m, s);
@@ -1167,41 +1059,46 @@ bool dd_map_span(struct dd_map *m, struct dd_chunk *c, const struct dd_item *it)
 	if (s->trace_state.len)
 		put_meta_str(m, DD_C_TRACESTATE, s->trace_state);
 	put_rest(m);
-	o->service = m->present >> DD_SERVICE_NAME & 1 ? service_of(m, slot_str(m, DD_SERVICE_NAME), m->service_buf) :
-							   m->ctx_service;
+	o->service = m->present >> DD_SERVICE_NAME & 1
+			     ? service_of(m, slot_str(m, DD_SERVICE_NAME), m->service_buf)
+			     : m->ctx_service;
 	o->name = name_of(m, s->kind);
 	o->resource = plain(resource_of(m, s));
 	o->type = type_of(m, s->kind);
 	if (m->v1)
 		set_fields(m, s);
+	o->nmeta_own = o->nmeta;
 	/* The context's tags one by one, without those that the span has itself. */
 	if (!o->ctx_tags) {
 		for (uint32_t i = 0; i < m->nctx; i++) {
 			struct dd_tag *t = &m->ctx_tag[i];
 
-			if (t->key->as_meta != m->span_no && !(m->v1 && t->key->as_metric == m->span_no))
+			if (t->key->as_meta != m->span_no &&
+			    !(m->v1 && t->key->as_metric == m->span_no))
 				m->meta[o->nmeta++] = *t;
 		}
 	}
 	return true;
 }
 
-bool dd_chunk_begin(struct dd_map *m, struct dd_chunk *c)
+bool dd_chunk_begin(struct dd_map *m, const struct rs_chunk *of)
 {
-	const struct dd_item *first = &m->item[c->first];
+	struct dd_chunk *c = &m->chunk;
+	const struct rs_item *first = &m->w.item[of->first];
 
 	rs_json_hex(m->trace_hex, first->s->trace_id, 16);
 	m->trace_val = (struct rs_val){ .type = RS_VAL_STR, .len = 32, .str = m->trace_hex };
+	*c = (struct dd_chunk){ .first = first };
 	c->tid_high = dd_id(first->s->trace_id);
 	if (m->prescan) {
-		for (uint32_t i = c->first; i != DD_END; i = m->item[i].next) {
-			if (!scan(m, &m->item[i]))
+		for (uint32_t i = of->first; i != RS_CHUNK_END; i = m->w.item[i].next) {
+			if (!scan(m, &m->w.item[i]))
 				return false;
 			if (m->present & CHUNK_SLOTS)
 				chunk_learn(m, c);
 		}
 	}
-	if (!dd_map_span(m, c, first))
+	if (!dd_map_span(m, first))
 		return false;
 	if (m->present & CHUNK_SLOTS)
 		chunk_learn(m, c);
@@ -1214,6 +1111,62 @@ bool dd_chunk_begin(struct dd_map *m, struct dd_chunk *c)
 	return true;
 }
 
+/* What the context says about payload field 2 + i. */
+static struct str ctx_field(struct dd_map *m, int i)
+{
+	m->present = 0;
+	switch (i + 2) {
+	case 2:
+		return slot_str2(m, DD_CONTAINER_ID, DD_K8S_POD_UID);
+	case 3:
+		return slot_str(m, DD_SDK_LANGUAGE);
+	case 4:
+		return slot_str(m, DD_RUNTIME_VERSION);
+	case 5:
+		return slot_str(m, DD_SDK_VERSION);
+	case 6:
+		return slot_str(m, DD_RUNTIME_ID);
+	case 7:
+		return m->ctx_env.s;
+	case 8:
+		return slot_str(m, DD_HOST_NAME);
+	}
+	return m->ctx_version.s;
+}
+
+bool dd_common(struct dd_map *m)
+{
+	char *p = m->common_buf;
+
+	if (!set_context(m, &m->w.item[0]))
+		return false;
+	for (int i = 0; i < DD_COMMON; i++, p += DD_MAX_KEY + RS_ARENA_PAD) {
+		struct str s = rs_utf8_limit(ctx_field(m, i), DD_MAX_KEY - 5);
+		size_t n = 0;
+
+		/* A tracer that is not Datadog's says so. */
+		if (i + 2 == 5 && s.len) {
+			n = 5;
+			memcpy(p, "otlp-", n);
+		}
+		memcpy(p + n, s.len ? s.ptr : "", s.len);
+		m->common[i] = (struct str){ p, n + s.len };
+	}
+	for (uint32_t j = 1; j < m->w.nitem; j++) {
+		if (m->w.item[j].rs == m->w.item[j - 1].rs)
+			continue;
+		if (!set_context(m, &m->w.item[j]))
+			return false;
+		for (int i = 0; i < DD_COMMON; i++) {
+			struct str mine = str_from(m->common[i], i + 2 == 5 ? 5 : 0);
+
+			if (!str_eq(mine, rs_utf8_limit(ctx_field(m, i), DD_MAX_KEY - 5)))
+				m->common[i].len = 0;
+		}
+	}
+	return true;
+}
+
 /* -- values as text ---------------------------------------------------------------------------- */
 
 /* Cuts what was written since `at` to DD_MAX_VALUE bytes. Only valid text is there. */
@@ -1221,7 +1174,9 @@ static char *cut(struct rs_sink *s, char *p, size_t at)
 {
 	if (s->err || rs_sink_pos(s, p) - at <= DD_MAX_VALUE)
 		return p;
-	return s->base + at + rs_utf8_limit((struct str){ s->base + at, rs_sink_pos(s, p) - at }, DD_MAX_VALUE).len;
+	return s->base + at +
+	       rs_utf8_limit((struct str){ s->base + at, rs_sink_pos(s, p) - at }, DD_MAX_VALUE)
+		       .len;
 }
 
 char *dd_close_text(struct rs_sink *s, char *p, size_t at)
@@ -1249,13 +1204,16 @@ char *dd_put_long(struct rs_sink *s, char *p, const struct rs_val *v, size_t max
 	p = dd_val_text(s, p + 3, v);
 	if (!s->err && rs_sink_pos(s, p) - at - 3 > max)
 		p = s->base + at + 3 +
-		    rs_utf8_limit((struct str){ s->base + at + 3, rs_sink_pos(s, p) - at - 3 }, max).len;
+		    rs_utf8_limit((struct str){ s->base + at + 3, rs_sink_pos(s, p) - at - 3 }, max)
+			    .len;
 	return dd_close_text(s, p, at);
 }
 
-static char *json_val(struct rs_sink *s, char *p, const struct rs_val *v, size_t stop, unsigned depth);
+static char *json_val(struct rs_sink *s, char *p, const struct rs_val *v, size_t stop,
+		      unsigned depth);
 
-static char *json_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n, size_t stop, unsigned depth)
+static char *json_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n, size_t stop,
+		      unsigned depth)
 {
 	bool first = true;
 
@@ -1274,7 +1232,8 @@ static char *json_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint3
 }
 
 /* Stops somewhere once `stop` is passed: the caller throws such text away or cuts it. */
-static char *json_val(struct rs_sink *s, char *p, const struct rs_val *v, size_t stop, unsigned depth)
+static char *json_val(struct rs_sink *s, char *p, const struct rs_val *v, size_t stop,
+		      unsigned depth)
 {
 	p = rs_sink_need(s, p, 64);
 	switch ((enum rs_val_type)v->type) {
@@ -1369,7 +1328,8 @@ static char *json_quoted(struct rs_sink *s, char *p, const struct rs_val *v)
 	return p;
 }
 
-static char *json_attrs(struct rs_sink *s, char *p, const struct rs_attrs *as, size_t stop, bool text)
+static char *json_attrs(struct rs_sink *s, char *p, const struct rs_attrs *as, size_t stop,
+			bool text)
 {
 	p = RS_LIT(p, ",\"attributes\":");
 	if (!text)

@@ -16,9 +16,7 @@
  * JSON; of tags with the same name after renaming the first stays; names are cut to 200 bytes, values to 25,000, resources to 5,000, service, name
  * and type to 100, always on a character boundary; attributes with an empty key are left out.
  *
- * Windows: dd_window() takes spans from the batch and groups them into chunks (one trace of one resource),
- * as one payload may not repeat or mix traces. A payload that came out too big is encoded again with a
- * smaller window, so the caller's code is straight.
+ * A payload is a window of the batch, in chunks of one trace of one resource (chunks.h).
  *
  * Memory: everything lives in struct dd_map and is kept; nothing is allocated once it has seen as many keys
  * and attributes per span as it is going to see.
@@ -26,7 +24,7 @@
 #ifndef RS_ENC_DATADOG_MAP_H
 #define RS_ENC_DATADOG_MAP_H
 
-#include "encoder.h"
+#include "chunks.h"
 #include "wire_json.h"
 #include "wire_msgpack.h"
 
@@ -108,18 +106,19 @@ enum dd_const {
 
 /* A name: where it comes from and as what it is sent; lives until the table is emptied. */
 struct dd_key {
-	struct str raw;     /* in the source */
-	struct dd_key *to;  /* the tag it becomes: itself, or another */
-	struct str name;    /* as sent: valid, at most DD_MAX_KEY bytes (of a `to`) */
-	const char *mp;     /* the same as a MessagePack string, RS_ARENA_PAD readable bytes behind it */
+	struct str raw;	   /* in the source */
+	struct dd_key *to; /* the tag it becomes: itself, or another */
+	struct str name;   /* as sent: valid, at most DD_MAX_KEY bytes (of a `to`) */
+	const char
+		*mp; /* the same as a MessagePack string, RS_ARENA_PAD readable bytes behind it */
 	uint32_t mp_len;
-	uint8_t slot;       /* enum dd_slot */
-	uint8_t use;        /* enum dd_use */
-	uint32_t as_meta;   /* number of the last span that had it in meta, in metrics */
+	uint8_t slot;	  /* enum dd_slot */
+	uint8_t use;	  /* enum dd_use */
+	uint32_t as_meta; /* number of the last span that had it in meta, in metrics */
 	uint32_t as_metric;
-	uint32_t ctx;       /* number of the last context that had it */
+	uint32_t ctx;	    /* number of the last context that had it */
 	uint32_t epoch, at; /* string table: its index in payload `epoch` */
-	uint64_t hash;      /* rs_strtab_hash(name) */
+	uint64_t hash;	    /* rs_strtab_hash(name) */
 	uint64_t raw_hash;
 };
 
@@ -142,23 +141,15 @@ struct dd_span {
 	const struct rs_span *s;
 	struct dd_text service, name, resource, type;
 	struct dd_text env, version, component; /* v1 only; else they are tags */
-	uint8_t kind;                           /* v1 only */
+	uint8_t kind;				/* v1 only */
 	bool ctx_tags; /* the context's tags follow, none of them is in meta already */
 	uint32_t nmeta, nmetrics;
+	uint32_t nmeta_own; /* of meta: the span's; the others are the context's, all text */
 };
 
-struct dd_item {
-	const struct rs_resource_spans *rs;
-	const struct rs_scope_spans *ss;
-	const struct rs_span *s;
-	uint32_t next; /* in its chunk */
-};
-
-#define DD_END UINT32_MAX
-
+/* The chunk being encoded. */
 struct dd_chunk {
-	uint32_t first, last, n; /* items */
-	/* Known after dd_chunk_begin(): */
+	const struct rs_item *first;
 	uint64_t tid_high;
 	bool has_priority;
 	int32_t priority;
@@ -166,7 +157,8 @@ struct dd_chunk {
 	struct dd_text origin; /* v1 */
 };
 
-#define DD_CACHE 1024
+#define DD_CACHE  1024
+#define DD_COMMON 8
 
 struct dd_map {
 	bool v1; /* one attribute list, fields; else v0.x */
@@ -184,7 +176,6 @@ struct dd_map {
 	} cache[DD_CACHE];
 
 	/* context: resource and scope */
-	const struct rs_resource_spans *rs;
 	const struct rs_scope_spans *ss;
 	uint32_t ctx_no;
 	uint64_t ctx_present;
@@ -194,6 +185,10 @@ struct dd_map {
 	struct dd_text ctx_service, ctx_env, ctx_version;
 	char ctx_buf[3 * (DD_MAX_NAME * 4 + RS_ARENA_PAD)];
 	struct rs_val ctx_val[4];
+
+	/* v1: fields 2 to 9 of the payload, where all resources of the window agree; empty: they do not */
+	struct str common[DD_COMMON];
+	char common_buf[DD_COMMON * (DD_MAX_KEY + RS_ARENA_PAD)];
 
 	/* span */
 	struct dd_span out;
@@ -211,53 +206,39 @@ struct dd_map {
 	struct rs_val trace_val;
 
 	/* window */
-	struct dd_item *item;
-	struct dd_chunk *chunk;
-	uint32_t nitem, nchunk, item_cap;
-	struct {
-		uint32_t epoch, chunk;
-	} *group;
-	uint32_t group_cap, group_epoch;
-	uint32_t window; /* spans to take at most */
-	bool prescan;    /* look at all spans of a chunk for its priority before writing it */
-	bool again;      /* a later span of the chunk decides: encode this payload again */
-	struct rs_cursor next;
-	bool next_done;
-	uint32_t skipped[RS_SKIP_COUNT];
+	struct rs_chunks w;
+	struct dd_chunk chunk;
+	bool prescan; /* look at all spans of a chunk for its priority before writing it */
+	bool again;   /* a later span of the chunk decides: encode this payload again */
 };
 
-#define dd_map_init	RS_SYM(dd_map_init)
-#define dd_map_release	RS_SYM(dd_map_release)
-#define dd_window	RS_SYM(dd_window)
-#define dd_window_less	RS_SYM(dd_window_less)
-#define dd_window_taken RS_SYM(dd_window_taken)
-#define dd_chunk_begin	RS_SYM(dd_chunk_begin)
-#define dd_map_span	RS_SYM(dd_map_span)
-#define dd_val_text	RS_SYM(dd_val_text)
-#define dd_put_long	RS_SYM(dd_put_long)
-#define dd_close_text	RS_SYM(dd_close_text)
-#define dd_links_json	RS_SYM(dd_links_json)
-#define dd_events_json	RS_SYM(dd_events_json)
-#define dd_key_intern	RS_SYM(dd_key_intern)
+#define dd_map_init    RS_SYM(dd_map_init)
+#define dd_map_release RS_SYM(dd_map_release)
+#define dd_window      RS_SYM(dd_window)
+#define dd_chunk_begin RS_SYM(dd_chunk_begin)
+#define dd_map_span    RS_SYM(dd_map_span)
+#define dd_val_text    RS_SYM(dd_val_text)
+#define dd_put_long    RS_SYM(dd_put_long)
+#define dd_close_text  RS_SYM(dd_close_text)
+#define dd_common      RS_SYM(dd_common)
+#define dd_links_json  RS_SYM(dd_links_json)
+#define dd_events_json RS_SYM(dd_events_json)
+#define dd_key_intern  RS_SYM(dd_key_intern)
 
 /* m is zeroed. 0 or -ENOMEM. */
 int dd_map_init(struct dd_map *m, bool v1);
 void dd_map_release(struct dd_map *m);
 
-/*
- * A new payload: takes up to m->window spans behind run->at that can be sent, as m->chunk[]. 0, with
- * m->nchunk 0 when none are left; -ENOMEM.
- */
+/* A new payload: collects m->w. 0 or -ENOMEM. */
 int dd_window(struct dd_map *m, const struct rs_encode *run);
-/* The payload was too big: call dd_window() again, for fewer spans. False: it was one span alone, now skipped. */
-bool dd_window_less(struct dd_map *m, struct rs_encode *run);
-/* The payload of `bytes` is done: moves run behind it. */
-void dd_window_taken(struct dd_map *m, struct rs_encode *run, size_t bytes, size_t max);
 
 /* Maps the chunk's first span; finds its priority, decision maker and origin. False: no memory. */
-bool dd_chunk_begin(struct dd_map *m, struct dd_chunk *c);
+bool dd_chunk_begin(struct dd_map *m, const struct rs_chunk *c);
 /* Fills m->out, m->meta[], m->metrics[]. False: no memory. */
-bool dd_map_span(struct dd_map *m, struct dd_chunk *c, const struct dd_item *it);
+bool dd_map_span(struct dd_map *m, const struct rs_item *it);
+
+/* v1: fills m->common[]. False: no memory. */
+bool dd_common(struct dd_map *m);
 
 /* Any value as text, at most DD_MAX_VALUE bytes. Asks for its room. */
 char *dd_val_text(struct rs_sink *s, char *p, const struct rs_val *v);
@@ -331,7 +312,9 @@ static inline char *dd_put_str(struct rs_sink *s, char *p, struct str v, size_t 
 	if (__builtin_expect(v.len <= max / RS_TEXT_RAW_MAX, 1))
 		return rs_mp_text(s, p, v);
 	v = rs_utf8_limit(v, max);
-	return dd_put_long(s, p, &(struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)v.len, .str = v.ptr }, max);
+	return dd_put_long(
+		s, p, &(struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)v.len, .str = v.ptr },
+		max);
 }
 
 /* Any value but DD_VAL_KEY as a MessagePack string. */
@@ -344,7 +327,17 @@ static inline char *dd_put_val(struct rs_sink *s, char *p, const struct rs_val *
 
 static inline bool dd_is_scalar(uint8_t type)
 {
-	return type == RS_VAL_STR || type == RS_VAL_BOOL || type == RS_VAL_INT || type == RS_VAL_DOUBLE;
+	return type == RS_VAL_STR || type == RS_VAL_BOOL || type == RS_VAL_INT ||
+	       type == RS_VAL_DOUBLE;
+}
+
+static inline bool dd_is_scalar_array(const struct rs_val *v)
+{
+	for (uint32_t i = 0; i < v->len; i++) {
+		if (!dd_is_scalar(v->arr[i].type))
+			return false;
+	}
+	return true;
 }
 
 /* Those that can be sent. */

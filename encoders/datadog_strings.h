@@ -15,7 +15,8 @@
  * Cold: a string that was written before it could be looked up, because it had to be rendered, cut or repaired
  * first. It stands at offset `at`, header included; it goes away again when it is known.
  */
-static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *t, struct rs_sink *s, char *p, size_t at,
+static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *t,
+							      struct rs_sink *s, char *p, size_t at,
 							      uint32_t *ret_at, bool *ret_new)
 {
 	struct rs_strtab_slot *slot;
@@ -24,6 +25,8 @@ static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *
 	uint64_t hash;
 
 	p = rs_sink_need(s, p, 16);
+	*ret_at = 0;
+	*ret_new = false;
 	if (s->err)
 		return p;
 	c = (unsigned char)s->base[at];
@@ -41,8 +44,8 @@ static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *
 }
 
 /* A text of at most max bytes. */
-static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, struct str v, size_t max, uint32_t *ret_at,
-			   bool *ret_new)
+static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, struct str v,
+			   size_t max, uint32_t *ret_at, bool *ret_new)
 {
 	struct rs_strtab_slot *slot;
 	size_t at, end;
@@ -67,7 +70,7 @@ static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, stru
 		return p;
 	end = rs_sink_pos(s, p);
 	/* Repaired: what was looked up is not what was written. */
-	if (__builtin_expect(end - at < v.len || memcmp(p - v.len, v.ptr, v.len), 0))
+	if (__builtin_expect(end - at < v.len || (v.len && memcmp(p - v.len, v.ptr, v.len)), 0))
 		return dd_str_written(t, s, p, at, ret_at, ret_new);
 	*ret_new = true;
 	*ret_at = rs_strtab_add(t, slot, hash, end - v.len, v.len);
@@ -75,13 +78,14 @@ static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, stru
 }
 
 /* Any value, as text. */
-static inline char *dd_str_val(struct rs_strtab *t, struct rs_sink *s, char *p, const struct rs_val *v, uint32_t *ret_at,
-			       bool *ret_new)
+static inline char *dd_str_val(struct rs_strtab *t, struct rs_sink *s, char *p,
+			       const struct rs_val *v, uint32_t *ret_at, bool *ret_new)
 {
 	size_t at;
 
 	if (__builtin_expect(v->type == RS_VAL_STR, 1))
-		return dd_str(t, s, p, (struct str){ v->str, v->len }, DD_MAX_VALUE, ret_at, ret_new);
+		return dd_str(t, s, p, (struct str){ v->str, v->len }, DD_MAX_VALUE, ret_at,
+			      ret_new);
 	p = rs_sink_need(s, p, 16);
 	at = rs_sink_pos(s, p);
 	*ret_at = 0;
@@ -90,17 +94,17 @@ static inline char *dd_str_val(struct rs_strtab *t, struct rs_sink *s, char *p, 
 }
 
 /* An interned name or text: looked up once per payload. */
-static inline char *dd_str_key(struct rs_strtab *t, struct rs_sink *s, char *p, const struct dd_key *key,
-			       uint32_t *ret_at, bool *ret_new)
+static inline char *dd_str_key(struct rs_strtab *t, struct rs_sink *s, char *p,
+			       const struct dd_key *key, uint32_t *ret_at, bool *ret_new)
 {
-	struct dd_key *k = (struct dd_key *)key; /* its place in the table is not part of its value */
+	struct dd_key *k =
+		(struct dd_key *)key; /* its place in the table is not part of its value */
 	struct rs_strtab_slot *slot;
 
-	if (__builtin_expect(k->epoch == t->epoch, 1)) {
-		*ret_at = k->at;
-		*ret_new = false;
+	*ret_at = k->at;
+	*ret_new = false;
+	if (__builtin_expect(k->epoch == t->epoch, 1))
 		return p;
-	}
 	p = rs_sink_need(s, p, 16);
 	if (__builtin_expect(s->err, 0))
 		return p;
@@ -110,7 +114,8 @@ static inline char *dd_str_key(struct rs_strtab *t, struct rs_sink *s, char *p, 
 		p = dd_put_key(s, p, k);
 		if (s->err)
 			return p;
-		*ret_at = rs_strtab_add(t, slot, k->hash, rs_sink_pos(s, p) - k->name.len, k->name.len);
+		*ret_at = rs_strtab_add(t, slot, k->hash, rs_sink_pos(s, p) - k->name.len,
+					k->name.len);
 	} else {
 		*ret_at = slot->at;
 	}

@@ -186,7 +186,8 @@ static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
 	return p;
 }
 
-static char *put_json(struct rs_sink *s, char *p, const struct dd_key *key, const struct rs_span *span,
+static char *put_json(struct rs_sink *s, char *p, const struct dd_key *key,
+		      const struct rs_span *span,
 		      char *(*write)(struct rs_sink *, char *, const struct rs_span *))
 {
 	size_t at;
@@ -198,14 +199,16 @@ static char *put_json(struct rs_sink *s, char *p, const struct dd_key *key, cons
 	return dd_close_text(s, p, at);
 }
 
-static char *put_span(struct state *st, char *p, const struct dd_chunk *c, bool first)
+static char *put_span(struct state *st, char *p, bool first)
 {
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
+	const struct dd_chunk *c = &m->chunk;
 	const struct rs_span *span = o->s;
 	uint32_t nlinks = dd_links(span), nevents = span->nevents;
-	bool dm = first && c->dm.s.len, tid = first && c->tid_high, priority = first && c->has_priority;
+	bool dm = first && c->dm.s.len, tid = first && c->tid_high,
+	     priority = first && c->has_priority;
 	uint32_t nmeta = o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid;
 
 	if (st->json)
@@ -291,19 +294,20 @@ static bool put_chunks(struct state *st, char **pp, size_t max)
 	char *p = *pp;
 
 	st->ctx_no = 0;
-	p = rs_mp_array(p, m->nchunk);
-	for (uint32_t i = 0; i < m->nchunk; i++) {
-		struct dd_chunk *c = &m->chunk[i];
+	p = rs_mp_array(p, m->w.nchunk);
+	for (uint32_t i = 0; i < m->w.nchunk; i++) {
+		const struct rs_chunk *c = &m->w.chunk[i];
 
 		if (!dd_chunk_begin(m, c))
 			return false;
 		p = rs_sink_need(s, p, 16);
 		p = rs_mp_array(p, c->n);
-		p = put_span(st, p, c, true);
-		for (uint32_t j = m->item[c->first].next; j != DD_END; j = m->item[j].next) {
-			if (!dd_map_span(m, c, &m->item[j]))
+		p = put_span(st, p, true);
+		for (uint32_t j = m->w.item[c->first].next; j != RS_CHUNK_END;
+		     j = m->w.item[j].next) {
+			if (!dd_map_span(m, &m->w.item[j]))
 				return false;
-			p = put_span(st, p, c, false);
+			p = put_span(st, p, false);
 		}
 		if (s->err || rs_sink_pos(s, p) > max)
 			return false;
@@ -324,8 +328,8 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 
 		if (err)
 			return err;
-		if (!m->nitem) {
-			dd_window_taken(m, run, 0, e->opts.max_payload);
+		if (!m->w.nitem) {
+			rs_chunks_taken(&m->w, run, 0, e->opts.max_payload);
 			return 0;
 		}
 		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
@@ -334,11 +338,11 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 		ok = put_chunks(st, &p, e->opts.max_payload);
 		if (ok && !m->again) {
 			rs_sink_close(&st->sink, p, &run->out);
-			dd_window_taken(m, run, run->out.len, e->opts.max_payload);
+			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
 			return 0;
 		}
 		rs_sink_abort(&st->sink);
-		if (!ok && !dd_window_less(m, run) && run->done)
+		if (!ok && !rs_chunks_less(&m->w, run) && run->done)
 			return 0;
 	}
 }

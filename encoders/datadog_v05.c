@@ -103,14 +103,16 @@ static char *put_ctx(struct state *st, char *p)
 	return p;
 }
 
-static char *put_span(struct state *st, char *p, const struct dd_chunk *c, bool first)
+static char *put_span(struct state *st, char *p, bool first)
 {
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
+	const struct dd_chunk *c = &m->chunk;
 	const struct rs_span *span = o->s;
 	uint32_t nlinks = dd_links(span);
-	bool dm = first && c->dm.s.len, tid = first && c->tid_high, priority = first && c->has_priority;
+	bool dm = first && c->dm.s.len, tid = first && c->tid_high,
+	     priority = first && c->has_priority;
 
 	p = rs_sink_need(s, p, 128);
 	*p++ = (char)0x9c;
@@ -123,7 +125,8 @@ static char *put_span(struct state *st, char *p, const struct dd_chunk *c, bool 
 	p = rs_mp_uint(p, span->start_ns);
 	p = rs_mp_uint(p, span->end_ns - span->start_ns);
 	*p++ = span->status == RS_STATUS_ERROR;
-	p = rs_mp_map(p, o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid + !!nlinks + !!span->nevents);
+	p = rs_mp_map(p, o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid + !!nlinks +
+				 !!span->nevents);
 	if (tid) {
 		char hex[16 + RS_ARENA_PAD] = "";
 		struct dd_text t = { { hex, 16 }, NULL };
@@ -174,21 +177,23 @@ static bool put_chunks(struct state *st, char **pp, size_t max)
 	st->ctx_no = 0;
 	rs_strtab_begin(&st->tab, 0);
 	st->dp += HEAD;
-	p = rs_mp_array(p, m->nchunk);
-	for (uint32_t i = 0; i < m->nchunk; i++) {
-		struct dd_chunk *c = &m->chunk[i];
+	p = rs_mp_array(p, m->w.nchunk);
+	for (uint32_t i = 0; i < m->w.nchunk; i++) {
+		const struct rs_chunk *c = &m->w.chunk[i];
 
 		if (!dd_chunk_begin(m, c))
 			return false;
 		p = rs_sink_need(s, p, 16);
 		p = rs_mp_array(p, c->n);
-		p = put_span(st, p, c, true);
-		for (uint32_t j = m->item[c->first].next; j != DD_END; j = m->item[j].next) {
-			if (!dd_map_span(m, c, &m->item[j]))
+		p = put_span(st, p, true);
+		for (uint32_t j = m->w.item[c->first].next; j != RS_CHUNK_END;
+		     j = m->w.item[j].next) {
+			if (!dd_map_span(m, &m->w.item[j]))
 				return false;
-			p = put_span(st, p, c, false);
+			p = put_span(st, p, false);
 		}
-		if (s->err || d->err || st->tab.err || rs_sink_pos(s, p) + rs_sink_pos(d, st->dp) > max)
+		if (s->err || d->err || st->tab.err ||
+		    rs_sink_pos(s, p) + rs_sink_pos(d, st->dp) > max)
 			return false;
 	}
 	*pp = p;
@@ -225,8 +230,8 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 
 		if (err)
 			return err;
-		if (!m->nitem) {
-			dd_window_taken(m, run, 0, e->opts.max_payload);
+		if (!m->w.nitem) {
+			rs_chunks_taken(&m->w, run, 0, e->opts.max_payload);
 			return 0;
 		}
 		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
@@ -240,12 +245,12 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 		ok = put_chunks(st, &p, e->opts.max_payload);
 		if (ok && !m->again) {
 			close_both(st, p, &run->out);
-			dd_window_taken(m, run, run->out.len, e->opts.max_payload);
+			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
 			return 0;
 		}
 		rs_sink_abort(&st->sink);
 		rs_sink_abort(&st->dict);
-		if (!ok && !dd_window_less(m, run) && run->done)
+		if (!ok && !rs_chunks_less(&m->w, run) && run->done)
 			return 0;
 	}
 }

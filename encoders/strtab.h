@@ -26,7 +26,7 @@ struct rs_strtab_slot {
 
 struct rs_strtab {
 	struct rs_strtab_slot *slot;
-	uint32_t cap;   /* power of two */
+	uint32_t cap;	/* power of two */
 	uint32_t count; /* of this epoch */
 	uint32_t epoch;
 	uint32_t next; /* number of the next string */
@@ -78,7 +78,8 @@ static inline bool rs_strtab_same(const char *a, const char *b, size_t len)
 		if (rs_strtab_load(a + i) != rs_strtab_load(b + i))
 			return false;
 	}
-	return i == len || !((rs_strtab_load(a + i) ^ rs_strtab_load(b + i)) << (64 - 8 * (len - i)));
+	return i == len ||
+	       !((rs_strtab_load(a + i) ^ rs_strtab_load(b + i)) << (64 - 8 * (len - i)));
 }
 
 /* t is zeroed before its first use. 0 or -ENOMEM. */
@@ -107,15 +108,17 @@ static inline void rs_strtab_begin(struct rs_strtab *t, uint32_t first)
 }
 
 /* The string's slot, or the free one where it goes. */
-static inline struct rs_strtab_slot *rs_strtab_find(const struct rs_strtab *t, const struct rs_sink *sink,
-						    const char *s, size_t len, uint64_t hash)
+static inline struct rs_strtab_slot *rs_strtab_find(const struct rs_strtab *t,
+						    const struct rs_sink *sink, const char *s,
+						    size_t len, uint64_t hash)
 {
 	for (uint32_t i = (uint32_t)hash;; i++) {
 		struct rs_strtab_slot *slot = &t->slot[i & (t->cap - 1)];
 
 		if (slot->epoch != t->epoch)
 			return slot;
-		if (slot->hash == hash && slot->len == len && rs_strtab_same(sink->base + slot->off, s, len))
+		if (slot->hash == hash && slot->len == len &&
+		    rs_strtab_same(sink->base + slot->off, s, len))
 			return slot;
 	}
 }
@@ -148,8 +151,8 @@ static __attribute__((noinline, unused)) void rs_strtab_grow(struct rs_strtab *t
 }
 
 /* Enters the string at offset `off` of the sink into a free slot from rs_strtab_find(); returns its number. */
-static inline uint32_t rs_strtab_add(struct rs_strtab *t, struct rs_strtab_slot *slot, uint64_t hash, size_t off,
-				     size_t len)
+static inline uint32_t rs_strtab_add(struct rs_strtab *t, struct rs_strtab_slot *slot,
+				     uint64_t hash, size_t off, size_t len)
 {
 	if (t->err) /* no room for more; the payload will not be sent */
 		return t->next++;

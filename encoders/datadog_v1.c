@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * datadog_v1 — Datadog trace intake v1 ("efficient trace payload"): maps with small numbers for keys, and every
+ * string inline once per payload, then as its number. PUT /v1.0/traces.
+ *
+ * Strings are numbered in the order in which they stand in the payload, 0 is the empty one, and a string is never
+ * inline twice: readers differ on what that would mean. Fields and chunk fields replace the tags env, version,
+ * component, span.kind, _dd.p.tid, _dd.p.dm, _dd.origin and _sampling_priority_v1. Keys that the agent does not
+ * know are never written, nor is the chunk's key 5. Mapping and its losses: datadog_map.h.
+ *
+ * Attributes keep their types: text, bool, int, double. Bytes (base64), arrays and maps (JSON) of spans and links are
+ * text, as receivers take no others there; events have arrays of scalars natively. The payload's own fields (container,
+ * host, versions…) are those that all its resources agree on. Losses: dropped counts; links to nowhere (no ids).
+ */
+#include "datadog_strings.h"
+
+struct state {
+	struct rs_sink sink;
+	struct dd_map map;
+	struct rs_strtab tab;
+	/*
+	 * Where the context's tags stand in the output: their second writing, in numbers alone, is the one that is
+	 * copied from then on.
+	 */
+	uint32_t ctx_no, ctx_times;
+	size_t ctx_at, ctx_len;
+};
+
+enum value_code {
+	V_STR = 1,
+	V_BOOL,
+	V_DOUBLE,
+	V_INT,
+	V_BYTES,
+	V_ARRAY
+};
+
+/* A string or the number of one, after one byte of key or code. */
+static char *put_key(struct state *st, char *p, const struct dd_key *k)
+{
+	uint32_t at = 0;
+	bool new;
+
+	p = dd_str_key(&st->tab, &st->sink, p, k, &at, &new);
+	return new ? p : rs_mp_uint(p, at);
+}
+
+static char *put_str(struct state *st, char *p, struct str s, size_t max)
+{
+	uint32_t at = 0;
+	bool new;
+
+	p = dd_str(&st->tab, &st->sink, p, s, max, &at, &new);
+	return new ? p : rs_mp_uint(p, at);
+}
+
+static char *put_field(struct state *st, char *p, const struct dd_text *t, size_t max)
+{
+	return t->key ? put_key(st, p, t->key) : put_str(st, p, t->s, max);
+}
+
+/* A code and a value. */
+static char *put_val(struct state *st, char *p, const struct rs_val *v)
+{
+	uint32_t at = 0;
+	bool new;
+
+	p = rs_sink_need(&st->sink, p, 32);
+	switch (v->type) {
+	case RS_VAL_BOOL:
+		*p++ = V_BOOL;
+		return rs_mp_bool(p, v->b);
+	case RS_VAL_DOUBLE:
+		*p++ = V_DOUBLE;
+		return rs_mp_double(p, v->d);
+	case RS_VAL_INT:
+		*p++ = V_INT;
+		return rs_mp_int(p, v->i);
+	}
+	*p++ = V_STR;
+	if (v->type == DD_VAL_KEY)
+		return put_key(st, p, dd_val_key(v));
+	p = dd_str_val(&st->tab, &st->sink, p, v, &at, &new);
+	return new ? p : rs_mp_uint(p, at);
+}
+
+static char *put_tag(struct state *st, char *p, const struct dd_tag *t)
+{
+	p = rs_sink_need(&st->sink, p, 16);
+	p = put_key(st, p, t->key);
+	return put_val(st, p, t->val);
+}
+
+/* A tag of the context: text, whatever its type. */
+static char *put_ctx_tag(struct state *st, char *p, const struct dd_tag *t)
+{
+	uint32_t at = 0;
+	bool new;
+
+	if (t->val->type == RS_VAL_STR)
+		return put_tag(st, p, t);
+	p = rs_sink_need(&st->sink, p, 16);
+	p = put_key(st, p, t->key);
+	p = rs_sink_need(&st->sink, p, 16);
+	*p++ = V_STR;
+	p = dd_str_val(&st->tab, &st->sink, p, t->val, &at, &new);
+	return new ? p : rs_mp_uint(p, at);
+}
+
+static char *put_ctx(struct state *st, char *p)
+{
+	struct rs_sink *s = &st->sink;
+	const struct dd_map *m = &st->map;
+	size_t at = rs_sink_pos(s, p);
+
+	if (st->ctx_no != m->ctx_no) {
+		st->ctx_no = m->ctx_no;
+		st->ctx_times = 0;
+	}
+	if (st->ctx_times >= 2 && st->ctx_len <= RS_SINK_NEED_MAX) {
+		p = rs_sink_need(s, p, st->ctx_len);
+		if (s->err)
+			return p;
+		memcpy(p, s->base + st->ctx_at, st->ctx_len);
+		return p + st->ctx_len;
+	}
+	for (uint32_t i = 0; i < m->nctx; i++)
+		p = put_ctx_tag(st, p, &m->ctx_tag[i]);
+	if (!s->err) {
+		st->ctx_times++;
+		st->ctx_at = at;
+		st->ctx_len = rs_sink_pos(s, p) - at;
+	}
+	return p;
+}
+
+/* Attributes of links (text only) and events, under their own names. */
+static char *put_attrs(struct state *st, char *p, const struct rs_attrs *as, bool text)
+{
+	struct rs_sink *s = &st->sink;
+
+	p = rs_mp_array(p, dd_attrs(as) * 3);
+	for (uint32_t i = 0; i < as->n; i++) {
+		const struct rs_val *v = &as->a[i].val;
+
+		if (!as->a[i].key->name.len)
+			continue;
+		p = put_str(st, p, as->a[i].key->name, DD_MAX_VALUE);
+		if (!text && v->type == RS_VAL_ARRAY && dd_is_scalar_array(v)) {
+			p = rs_sink_need(s, p, 16);
+			*p++ = V_ARRAY;
+			p = rs_mp_array(p, v->len * 2);
+			for (uint32_t j = 0; j < v->len; j++)
+				p = put_val(st, p, &v->arr[j]);
+		} else if (text && v->type != RS_VAL_STR) {
+			uint32_t at = 0;
+			bool new;
+
+			p = rs_sink_need(s, p, 16);
+			*p++ = V_STR;
+			p = dd_str_val(&st->tab, s, p, v, &at, &new);
+			p = new ? p : rs_mp_uint(p, at);
+		} else {
+			p = put_val(st, p, v);
+		}
+	}
+	return rs_sink_need(s, p, 64);
+}
+
+static char *put_trace_id(char *p, const uint8_t *id)
+{
+	*p++ = (char)0xc4;
+	*p++ = 16;
+	memcpy(p, id, 16);
+	return p + 16;
+}
+
+static char *put_link(struct state *st, char *p, const struct rs_link *l)
+{
+	uint32_t flags = dd_link_flags(l);
+
+	p = rs_sink_need(&st->sink, p, 64);
+	p = rs_mp_map(p, 2 + !!l->attrs.n + !!l->trace_state.len + !!flags);
+	*p++ = 1;
+	p = put_trace_id(p, l->trace_id);
+	*p++ = 2;
+	p = rs_mp_uint(p, dd_id(l->span_id));
+	if (l->attrs.n) {
+		*p++ = 3;
+		p = put_attrs(st, p, &l->attrs, true);
+	}
+	if (l->trace_state.len) {
+		*p++ = 4;
+		p = put_str(st, p, l->trace_state, DD_MAX_VALUE);
+	}
+	if (flags) {
+		*p++ = 5;
+		p = rs_mp_uint(p, flags);
+	}
+	return p;
+}
+
+static char *put_event(struct state *st, char *p, const struct rs_event *e)
+{
+	p = rs_sink_need(&st->sink, p, 64);
+	p = rs_mp_map(p, 2 + !!e->attrs.n);
+	*p++ = 1;
+	p = rs_mp_uint(p, e->time_ns);
+	*p++ = 2;
+	p = put_str(st, p, e->name, DD_MAX_VALUE);
+	if (e->attrs.n) {
+		p = rs_sink_need(&st->sink, p, 16);
+		*p++ = 3;
+		p = put_attrs(st, p, &e->attrs, false);
+	}
+	return p;
+}
+
+static char *put_span(struct state *st, char *p)
+{
+	struct rs_sink *s = &st->sink;
+	const struct dd_map *m = &st->map;
+	const struct dd_span *o = &m->out;
+	const struct rs_span *span = o->s;
+	uint32_t nlinks = dd_links(span), nevents = span->nevents;
+
+	p = rs_sink_need(s, p, 128);
+	p = rs_mp_map(p, 11 + !!nlinks + !!nevents + !!o->env.s.len + !!o->version.s.len +
+				 !!o->component.s.len);
+	*p++ = 1;
+	p = put_field(st, p, &o->service, DD_MAX_NAME);
+	*p++ = 2;
+	p = put_field(st, p, &o->name, DD_MAX_NAME);
+	*p++ = 3;
+	p = put_field(st, p, &o->resource, DD_MAX_RESOURCE);
+	p = rs_sink_need(s, p, 64);
+	*p++ = 4;
+	p = rs_mp_uint(p, dd_id(span->span_id));
+	*p++ = 5;
+	p = rs_mp_uint(p, dd_id(span->parent_id));
+	*p++ = 6;
+	p = rs_mp_uint(p, span->start_ns);
+	*p++ = 7;
+	p = rs_mp_uint(p, span->end_ns - span->start_ns);
+	*p++ = 8;
+	p = rs_mp_bool(p, span->status == RS_STATUS_ERROR);
+	*p++ = 9;
+	p = rs_mp_array(p, 3 * (o->nmetrics + o->nmeta + (o->ctx_tags ? m->nctx : 0)));
+	for (uint32_t i = 0; i < o->nmetrics; i++)
+		p = put_tag(st, p, &m->metrics[i]);
+	for (uint32_t i = 0; i < o->nmeta_own; i++)
+		p = put_tag(st, p, &m->meta[i]);
+	for (uint32_t i = o->nmeta_own; i < o->nmeta; i++)
+		p = put_ctx_tag(st, p, &m->meta[i]);
+	if (o->ctx_tags)
+		p = put_ctx(st, p);
+	p = rs_sink_need(s, p, 64);
+	*p++ = 10;
+	p = put_field(st, p, &o->type, DD_MAX_NAME);
+	p = rs_sink_need(s, p, 64);
+	if (nlinks) {
+		*p++ = 11;
+		p = rs_mp_array(p, nlinks);
+		for (uint32_t i = 0; i < span->nlinks; i++) {
+			if (rs_link_ok(&span->links[i]))
+				p = put_link(st, p, &span->links[i]);
+		}
+		p = rs_sink_need(s, p, 64);
+	}
+	if (nevents) {
+		*p++ = 12;
+		p = rs_mp_array(p, nevents);
+		for (uint32_t i = 0; i < nevents; i++)
+			p = put_event(st, p, &span->events[i]);
+		p = rs_sink_need(s, p, 64);
+	}
+	if (o->env.s.len) {
+		*p++ = 13;
+		p = put_field(st, p, &o->env, DD_MAX_VALUE);
+	}
+	if (o->version.s.len) {
+		*p++ = 14;
+		p = put_field(st, p, &o->version, DD_MAX_VALUE);
+	}
+	if (o->component.s.len) {
+		*p++ = 15;
+		p = put_field(st, p, &o->component, DD_MAX_VALUE);
+	}
+	*p++ = 16;
+	*p++ = (char)o->kind;
+	return p;
+}
+
+/* The number at the end of "-4" or "934086a686-4"; 0 for anything else. */
+static uint32_t mechanism(struct str dm)
+{
+	struct str head, n = dm;
+	uint64_t v;
+
+	while (str_find(n, '-') < n.len)
+		n = str_cut(n, '-', &head);
+	return n.len < dm.len && str_u64(n, &v) && v < UINT32_MAX ? (uint32_t)v : 0;
+}
+
+static char *put_chunk(struct state *st, char *p, uint32_t nspans)
+{
+	const struct dd_chunk *c = &st->map.chunk;
+
+	p = rs_sink_need(&st->sink, p, 128);
+	p = rs_mp_map(p, 4 + !!c->origin.s.len);
+	*p++ = 1;
+	p = rs_mp_int(p, c->has_priority ? c->priority : -128); /* -128: none */
+	if (c->origin.s.len) {
+		*p++ = 2;
+		p = put_field(st, p, &c->origin, DD_MAX_NAME);
+	}
+	p = rs_sink_need(&st->sink, p, 64);
+	*p++ = 6;
+	p = put_trace_id(p, st->map.out.s->trace_id);
+	*p++ = 7;
+	p = rs_mp_uint(p, mechanism(c->dm.s));
+	*p++ = 4;
+	return rs_mp_array(p, nspans);
+}
+
+static char *put_header(struct state *st, char *p)
+{
+	const struct dd_map *m = &st->map;
+	uint32_t n = 1;
+
+	for (int i = 0; i < DD_COMMON; i++)
+		n += m->common[i].len != 0;
+	p = rs_mp_map(p, n);
+	for (int i = 0; i < DD_COMMON; i++) {
+		if (!m->common[i].len)
+			continue;
+		p = rs_sink_need(&st->sink, p, 16);
+		*p++ = (char)(i + 2);
+		p = put_str(st, p, m->common[i], DD_MAX_VALUE);
+	}
+	p = rs_sink_need(&st->sink, p, 16);
+	*p++ = 11;
+	return rs_mp_array(p, m->w.nchunk);
+}
+
+/* The window's chunks. False: too big, or out of memory. */
+static bool put_chunks(struct state *st, char **pp, size_t max)
+{
+	struct rs_sink *s = &st->sink;
+	struct dd_map *m = &st->map;
+	char *p = *pp;
+
+	st->ctx_no = 0;
+	rs_strtab_begin(&st->tab, 0);
+	/* Number 0 is the empty string, without being written. */
+	rs_strtab_add(&st->tab, rs_strtab_find(&st->tab, s, "", 0, rs_strtab_hash(NULL, 0)),
+		      rs_strtab_hash(NULL, 0), 0, 0);
+	if (!dd_common(m))
+		return false;
+	p = put_header(st, p);
+	for (uint32_t i = 0; i < m->w.nchunk; i++) {
+		const struct rs_chunk *c = &m->w.chunk[i];
+
+		if (!dd_chunk_begin(m, c))
+			return false;
+		p = put_chunk(st, p, c->n);
+		p = put_span(st, p);
+		for (uint32_t j = m->w.item[c->first].next; j != RS_CHUNK_END;
+		     j = m->w.item[j].next) {
+			if (!dd_map_span(m, &m->w.item[j]))
+				return false;
+			p = put_span(st, p);
+		}
+		if (s->err || st->tab.err || rs_sink_pos(s, p) > max)
+			return false;
+	}
+	*pp = p;
+	return true;
+}
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct state *st = e->state;
+	struct dd_map *m = &st->map;
+
+	for (;;) {
+		char *p;
+		bool ok;
+		int err = dd_window(m, run);
+
+		if (err)
+			return err;
+		if (!m->w.nitem) {
+			rs_chunks_taken(&m->w, run, 0, e->opts.max_payload);
+			return 0;
+		}
+		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+		if (!p)
+			return st->sink.err;
+		ok = put_chunks(st, &p, e->opts.max_payload);
+		if (ok && !m->again) {
+			rs_sink_close(&st->sink, p, &run->out);
+			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
+			return 0;
+		}
+		rs_sink_abort(&st->sink);
+		if (!ok && !rs_chunks_less(&m->w, run) && run->done)
+			return 0;
+	}
+}
+
+static void release(struct rs_encoder *e)
+{
+	struct state *st = e->state;
+
+	dd_map_release(&st->map);
+	rs_strtab_release(&st->tab);
+}
+
+static int init(struct rs_encoder *e)
+{
+	struct state *st = e->state;
+	int err = dd_map_init(&st->map, true);
+
+	if (err)
+		return err;
+	err = rs_strtab_init(&st->tab);
+	if (err)
+		dd_map_release(&st->map);
+	return err;
+}
+
+RS_ENCODER_OPS(datadog_v1) = {
+	.name = "datadog-v1",
+	.content_type = "application/msgpack",
+	.suffix = "msgpack",
+	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
+	.encode = encode,
+};
