@@ -158,6 +158,14 @@ check-capture: $(B)/capture_records ## records captured from real sockets, both 
 	$(Q)python3 tests/live/check_capture.py $(B)/capture_records $(ARGS)
 .PHONY: check-capture
 
+$(B)/traffic: tests/vm/traffic.c
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -static -o $@ $<
+
+check-vm: all $(B)/traffic ## the agent on kernels 5.10 to the newest, in emulated machines
+	$(Q)tests/vm/run.sh $(B) $(ARGS) || [ $$? = 77 ]
+.PHONY: check-vm
+
 check-unit: ## unit tests under AddressSanitizer and UBSan; no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
 .PHONY: run-unit

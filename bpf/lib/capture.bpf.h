@@ -21,12 +21,17 @@ struct rs_segment {
 	bool nodata;
 };
 
-/* Takes the offsets [ret, ret + len) of one direction; two threads never get the same. */
-static __always_inline __u64 rs_take(__u64 *total, __u32 len)
+/*
+ * Takes the offsets [ret, ret + len) of one direction; two threads never get the same. Atomic operations
+ * that return the old value came with 5.12 (commit 5ca419f2864a), and before it the verifier refuses
+ * them even in code that is never reached: `fetch` is a constant of the program, false in the one
+ * for such kernels, where two threads that write to one socket at once may share an offset.
+ */
+static __always_inline __u64 rs_take(__u64 *total, __u32 len, bool fetch)
 {
 	__u64 off;
 
-	if (rs_have_fetch)
+	if (fetch)
 		return __sync_fetch_and_add(total, len);
 	off = *total;
 	*total = off + len;
@@ -77,10 +82,10 @@ static __always_inline bool rs_ends_blank(const struct rs_scratch *s, __u32 n)
 }
 
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
-				       const struct rs_segment *seg)
+				       const struct rs_segment *seg, bool fetch)
 {
 	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open;
-	__u64 off = rs_take(&c->off[dir], len), skip;
+	__u64 off = rs_take(&c->off[dir], len, fetch), skip;
 	bool fresh = c->turn != dir + 1;
 
 	c->turn = dir + 1;

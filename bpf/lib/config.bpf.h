@@ -12,9 +12,6 @@ const volatile struct rs_bpf_config rs_cfg __weak = {};
 
 /* 1: the system call backend; connections are found in rs_conns, not in socket storage. */
 const volatile __u32 rs_by_syscall __weak = 0;
-/* 1: atomic operations return the old value (5.12, commit 5ca419f2864a). */
-const volatile __u32 rs_have_fetch __weak = 1;
-
 /* Raised by user space after each change of rs_policy: a connection looks its policy up again. */
 __u32 rs_epoch __weak = 0;
 

@@ -117,8 +117,7 @@ struct {
 /* With cfg.filter_pid: processes to trace. Put in by user space and at fork; deleted at exit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
 	__type(key, __u32);
 	__type(value, __u32);
 } rs_pids SEC(".maps") __weak;

@@ -62,7 +62,7 @@ static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir 
 	}
 	if (!rs_task_wanted(tgid) || (rs_cfg.filter_port && !rs_port_wanted(sk, kind))) {
 		if (c) /* another process's connection too: its offsets go on */
-			rs_take(&c->off[dir], ret);
+			rs_take(&c->off[dir], ret, true);
 		return 0;
 	}
 	rs_count(RS_N_SEGMENTS);
@@ -98,7 +98,7 @@ static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir 
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);
-	rs_capture(c, s, slot, &seg);
+	rs_capture(c, s, slot, &seg, true);
 	return 0;
 }
 

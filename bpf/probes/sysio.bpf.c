@@ -84,8 +84,7 @@ static __always_inline __u32 recv_flags(struct pt_regs *regs, __u32 nr)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(rs_sys_exit, struct pt_regs *regs, long ret)
+static __always_inline int sys_exit(struct pt_regs *regs, long ret, bool fetch)
 {
 	__u32 nr = rs_sys_nr(regs), flags, tgid;
 	enum rs_sys_kind kind = rs_sys_kind(nr);
@@ -133,7 +132,7 @@ int BPF_PROG(rs_sys_exit, struct pt_regs *regs, long ret)
 	if (!rs_task_wanted(tgid) || (rs_cfg.filter_port && !rs_port_wanted(sk, sort))) {
 		c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), 0, 0, 0);
 		if (c)
-			rs_take(&c->off[seg.dir & 1], seg.len);
+			rs_take(&c->off[seg.dir & 1], seg.len, fetch);
 		return 0;
 	}
 	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 0, seg.len != 0);
@@ -169,8 +168,21 @@ int BPF_PROG(rs_sys_exit, struct pt_regs *regs, long ret)
 	if (kind == RS_SYS_MMSG && ret > 1)
 		kind = RS_SYS_NONE;
 	seg.nodata = (flags & MSG_TRUNC) || !rs_locate(s, regs, kind);
-	rs_capture(c, s, RS_SLOT_SYSCALL, &seg);
+	rs_capture(c, s, RS_SLOT_SYSCALL, &seg, fetch);
 	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(rs_sys_exit, struct pt_regs *regs, long ret)
+{
+	return sys_exit(regs, ret, true);
+}
+
+/* For kernels before 5.12: see rs_take. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(rs_sys_exit_old, struct pt_regs *regs, long ret)
+{
+	return sys_exit(regs, ret, false);
 }
 
 /* 1 during the run after the attach: connections found are older than the agent. */

@@ -290,11 +290,14 @@ void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT])
 size_t rs_kernel_probes(const struct rs_kernel *k, const struct rs_probe_state **ret)
 {
 	struct rs_kernel *w = (struct rs_kernel *)k; /* only the copy for the caller is written */
+	size_t n = 0;
 
-	for (int i = 0; i < RS_PROBE_COUNT; i++)
-		w->states[i] = k->probes[i].state;
+	for (int i = 0; i < RS_PROBE_COUNT; i++) {
+		if (!k->probes[i].variant)
+			w->states[n++] = k->probes[i].state;
+	}
 	*ret = k->states;
-	return RS_PROBE_COUNT;
+	return n;
 }
 
 const char *rs_kernel_backend(const struct rs_kernel *k)

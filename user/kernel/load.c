@@ -204,6 +204,15 @@ static bool is_tracepoint(const char *section)
 	return strncmp(section, "tp_btf/", 7) == 0 || strncmp(section, "raw_tp/", 7) == 0;
 }
 
+/*
+ * Atomic operations that return the old value (5.12) leave no name in the kernel's type information; a
+ * function that came one release later, 5.13, does.
+ */
+static bool has_fetch(const struct rs_kernel_btf *btf)
+{
+	return rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
+}
+
 static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
 			const struct rs_kernel_btf *btf)
 {
@@ -218,7 +227,9 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 	for (int i = 0; i < RS_PROBE_COUNT; i++) {
 		struct rs_probe *p = &probes[i];
 
-		if (!p->state.wanted)
+		if (i == (has_fetch(btf) ? RS_PROBE_rs_sys_exit_old : RS_PROBE_rs_sys_exit))
+			p->variant = true;
+		if (!p->state.wanted || p->variant)
 			set_off(p, "belongs to the other capture backend");
 		else if (is_tracepoint(p->state.name) && !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
 			set_off(p, "this kernel has no such tracepoint");
@@ -226,7 +237,7 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 }
 
 static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opts,
-		     enum rs_capture_mode backend, const struct rs_kernel_btf *btf)
+		     enum rs_capture_mode backend)
 {
 	size_t ring = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
 	int r;
@@ -239,8 +250,6 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 	if (!opts->cfg.head_bytes || opts->cfg.head_bytes > RS_HEAD_MAX)
 		skel->rodata->rs_cfg.head_bytes = RS_HEAD_MAX;
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
-	/* Came one release before this function's id: 5.12 and 5.13. */
-	skel->rodata->rs_have_fetch = rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
 	if (!r && backend == RS_CAPTURE_SYSCALL)
 		r = bpf_map__set_max_entries(skel->maps.rs_conns, 16384);
@@ -248,8 +257,7 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 }
 
 /* One attempt. On failure of one program: its index in *ret_bad, or -1. */
-static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend,
-		    const struct rs_kernel_btf *btf, struct rs_probe probes[RS_PROBE_COUNT],
+static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend, struct rs_probe probes[RS_PROBE_COUNT],
 		    struct ringspan_bpf **ret, int *ret_bad)
 {
 	struct ringspan_bpf *skel;
@@ -259,7 +267,7 @@ static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode back
 	skel = ringspan_bpf__open();
 	if (!skel)
 		return -errno;
-	r = configure(skel, opts, backend, btf);
+	r = configure(skel, opts, backend);
 	for (int i = 0; !r && i < RS_PROBE_COUNT; i++) {
 		struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, probes[i].prog);
 
@@ -289,14 +297,14 @@ int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backe
 
 	init_probes(probes, backend, btf);
 	for (int i = 0; i < RS_PROBE_COUNT; i++) {
-		if (probes[i].required && probes[i].state.wanted && probes[i].reason[0])
+		if (probes[i].required && probes[i].state.wanted && !probes[i].variant && probes[i].reason[0])
 			return rs_kernel_explain(err, -ENOENT, probes[i].state.name, probes[i].reason);
 	}
 	libbpf_set_print(on_print);
 	load_log = &log;
 	for (;;) {
 		log = (struct load_log){ .len = 0 };
-		r = try_load(opts, backend, btf, probes, ret, &bad);
+		r = try_load(opts, backend, probes, ret, &bad);
 		if (!r)
 			break;
 		last_line(&log, line, sizeof(line));

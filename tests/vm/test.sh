@@ -1,0 +1,23 @@
+#!/bin/sh
+# Runs in the guest, as root: the agent must start with each backend the kernel has, say which it took, and
+# see every request of `traffic` on both sides.
+set -u
+ip link set lo up 2>/dev/null || ifconfig lo up
+uname -r
+fail=0
+
+trace() { # MODE
+	ringspan trace --capture "$1" --format json -o /tmp/spans.json -- traffic >/tmp/out 2>&1
+	rc=$?
+	cat /tmp/out
+	server=$(grep -c '"kind":"server"' /tmp/spans.json)
+	client=$(grep -c '"kind":"client"' /tmp/spans.json)
+	backend=$(sed -n 's/.*capturing (\([a-z]*\)).*/\1/p' /tmp/out)
+	echo "capture $1: backend $backend, exit $rc, $server server and $client client spans"
+	[ "$rc" = 0 ] && [ "$server" = 200 ] && [ "$client" = 200 ] && [ -n "$backend" ]
+}
+
+ringspan check || fail=1
+trace auto || fail=1
+trace syscall || fail=1
+exit $fail
