@@ -85,7 +85,7 @@ TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help run check check-unit check-golden golden-update check-live bench-capture bench-replay deps deps-test clean fmt \
+.PHONY: all help run check check-unit check-golden golden-update check-live check-cli bench-capture bench-replay deps deps-test clean fmt \
 	fmt-check lint lint-light install FORCE
 
 all: build/ringspan ## build build/ringspan (default)
@@ -209,6 +209,8 @@ check-golden: all ## event scripts through replay, compared with the expected sp
 	$(Q)python3 tests/golden/run.py $(T)
 golden-update: all ## rewrite the expected spans of tests/golden; review the diff
 	$(Q)python3 tests/golden/run.py --update
+check-cli: all ## the command line: bad input, rights, signals (root for most; T=name: only these)
+	$(Q)python3 tests/cli/run.py $(T)
 check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
 	$(Q)python3 tests/live/run.py $(T)
 bench-capture: all ## what capturing costs a real nginx and wrk (root)

@@ -198,28 +198,29 @@ static void open_gate(struct agent *a)
 	a->child_gate = -1;
 }
 
-static void on_signal(void *arg, int signo)
+static void on_child(struct agent *a)
 {
-	struct agent *a = arg;
 	int status;
 
-	switch (signo) {
-	case SIGCHLD:
-		if (!a->child || waitpid(a->child, &status, WNOHANG) != a->child)
-			break;
-		a->child_ended = true;
-		a->rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-		rs_loop_stop(&a->loop);
-		break;
-	case SIGINT:
-	case SIGTERM:
-		/* A terminal sends SIGINT to the command too; it decides when it ends. */
-		if (a->child && !a->child_ended && signo == SIGTERM)
-			kill(a->child, signo);
-		else if (!a->child || a->child_ended)
-			stop(a, RS_EXIT_OK);
-		break;
-	}
+	if (!a->child || waitpid(a->child, &status, WNOHANG) != a->child)
+		return;
+	a->child_ended = true;
+	a->rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	rs_loop_stop(&a->loop);
+}
+
+static void on_signal(void *arg, int signo, bool sent)
+{
+	struct agent *a = arg;
+
+	if (signo == SIGCHLD)
+		on_child(a);
+	else if (signo == SIGHUP && a->cfg->command == RS_CMD_run)
+		return; /* a service outlives the terminal it was started from */
+	else if (!a->child || a->child_ended)
+		stop(a, RS_EXIT_OK);
+	else if (sent)
+		kill(a->child, signo); /* what the terminal sent, the command has got itself; it decides */
 }
 
 /* -- life -- */

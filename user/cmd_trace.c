@@ -5,5 +5,12 @@
 
 int rs_cmd_trace(struct rs_config *cfg)
 {
-	return rs_cmd_no_args(cfg) ? RS_EXIT_USAGE : rs_agent_capture(cfg);
+	if (cfg->nargs)
+		rs_error("unexpected argument '%s'; a command to trace comes after --: ringspan trace -- %s",
+			 cfg->args[0], cfg->args[0]);
+	else if (cfg->cmd && !cfg->cmd[0])
+		rs_error("-- is followed by no command");
+	else
+		return rs_agent_capture(cfg);
+	return RS_EXIT_USAGE;
 }

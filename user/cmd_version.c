@@ -28,7 +28,7 @@ int rs_cmd_no_args(const struct rs_config *cfg)
 
 	if (cfg->nargs)
 		rs_error("unexpected argument '%s'; see `ringspan %s --help`", cfg->args[0], name);
-	else if (cfg->cmd && cfg->command != RS_CMD_trace)
+	else if (cfg->cmd)
 		rs_error("`ringspan %s` runs no command; only `ringspan trace -- CMD` does", name);
 	else
 		return 0;

@@ -102,8 +102,9 @@ static void test_timers(void **state)
 	rs_loop_release(&l);
 }
 
-static void note_signal(void *arg, int signo)
+static void note_signal(void *arg, int signo, bool sent)
 {
+	assert_true(sent);
 	*(int *)arg |= 1 << signo;
 }
 

@@ -128,7 +128,7 @@ static void on_signal(void *arg, uint32_t events)
 
 	(void)events;
 	while (l->sig.fd >= 0 && read(l->sig.fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
-		l->on_signal(l->signal_arg, (int)si.ssi_signo);
+		l->on_signal(l->signal_arg, (int)si.ssi_signo, si.ssi_code <= 0);
 }
 
 static void our_signals(sigset_t *set)

@@ -18,7 +18,8 @@
 /* events: EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP as epoll reports them. */
 typedef void (*rs_loop_fd_fn)(void *arg, uint32_t events);
 typedef void (*rs_loop_timer_fn)(void *arg);
-typedef void (*rs_loop_signal_fn)(void *arg, int signo);
+/* sent: by a process (kill), not by the terminal, which tells everybody in the foreground. */
+typedef void (*rs_loop_signal_fn)(void *arg, int signo, bool sent);
 
 struct rs_loop_fd {
 	rs_loop_fd_fn fn;

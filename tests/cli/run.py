@@ -1,0 +1,526 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a user meets it: bad input, missing rights, full disks, signals: run.py [NAME…].
+
+Each case runs build/ringspan and looks at exit code, standard output and error. Errors are one line that
+says what, which, why and what to do. Cases that need root or a BPF-capable kernel are skipped without.
+"""
+import http.server
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
+COMMANDS = "trace run status check record replay encode version".split()
+WAIT = 20  # seconds until something that should have happened is taken for never happening
+
+
+class Failure(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def ringspan(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=None, prefix=()):
+    return subprocess.run([*prefix, RINGSPAN, *args], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                          timeout=WAIT, env={**os.environ, **(env or {})})
+
+
+def fails(done, code, *parts):
+    """The run ended with `code` and one line of error that has all parts."""
+    line = done.stderr.rstrip("\n")
+    expect(done.returncode == code, f"exit code {done.returncode}, not {code}: {line!r}")
+    expect(line.startswith("ringspan: error: ") and "\n" not in line, f"not one line of error: {line!r}")
+    for part in parts:
+        expect(part in line, f"no {part!r} in {line!r}")
+
+
+def needs_root():
+    if os.geteuid():
+        raise Skip("needs root")
+
+
+_can_capture = None
+
+
+def needs_capture():
+    global _can_capture
+    if _can_capture is None:
+        _can_capture = os.geteuid() == 0 and ringspan("check").returncode == 0
+    if not _can_capture:
+        raise Skip("BPF programs can not be loaded here")
+
+
+class Dir:
+    """A directory that everybody may enter, gone afterwards."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="rs-cli-")
+        os.chmod(self.path, 0o755)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def __call__(self, name, text=None):
+        path = os.path.join(self.path, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8", errors="surrogateescape") as f:
+                f.write(text)
+        return path
+
+
+class Agent:
+    """`ringspan run` or another capturing command in the background, capturing when this returns."""
+
+    def __init__(self, *args, stdout=subprocess.DEVNULL):
+        self.process = subprocess.Popen([RINGSPAN, *args], stdin=subprocess.DEVNULL, stdout=stdout,
+                                        stderr=subprocess.PIPE, text=True)
+        self.said = []
+        for line in self.process.stderr:
+            self.said.append(line)
+            if "capturing" in line:
+                return
+        self.process.wait()
+        raise Failure(f"did not start: {''.join(self.said)!r}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+    def end(self, signo=signal.SIGTERM):
+        """Sends a signal; exit code, all that was said, and how long it took."""
+        start = time.monotonic()
+        self.process.send_signal(signo)
+        rest = self.process.stderr.read()
+        self.process.wait(WAIT)
+        return self.process.returncode, "".join(self.said) + rest, time.monotonic() - start
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_):
+        pass
+
+
+class Server:
+    def __enter__(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def get(self):
+        with socket.create_connection(("127.0.0.1", self.port)) as s:
+            s.sendall(b"GET /x HTTP/1.0\r\n\r\n")
+            while s.recv(4096):
+                pass
+
+    def keep_asking(self, process):
+        end = time.monotonic() + WAIT
+        while process.poll() is None and time.monotonic() < end:
+            self.get()
+            time.sleep(0.02)
+
+
+SCRIPT = "\n".join(json.dumps(r) for r in (
+    {"t": 1000, "type": "open", "conn": 1, "pid": 7, "tid": 7, "comm": "web", "role": "server", "family": "inet",
+     "local": "10.0.0.1:80", "peer": "10.0.0.2:4000"},
+    {"t": 2000, "type": "data", "conn": 1, "pid": 7, "tid": 7, "dir": "in", "text": "GET /one HTTP/1.1\r\nHost: a\r\n\r\n"},
+    {"t": 5000, "type": "data", "conn": 1, "pid": 7, "tid": 7, "dir": "out",
+     "text": "HTTP/1.1 204 No Content\r\n\r\n"})) + "\n"
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+def test_help():
+    for command in COMMANDS:
+        done = ringspan(command, "--help")
+        expect(done.returncode == 0 and not done.stderr, f"{command} --help: {done}")
+        expect(done.stdout.startswith(f"usage: ringspan {command} "), f"{command} --help: {done.stdout[:80]!r}")
+        expect(ringspan("help", command).stdout == done.stdout, f"help {command} says something else")
+        expect(all(len(line) <= 80 for line in done.stdout.splitlines()), f"{command} --help is wider than 80")
+    done = ringspan("help")
+    expect(all(f"\n  {c} " in done.stdout for c in COMMANDS), "help does not list all commands")
+
+
+def test_no_argument_is_status():
+    done = ringspan(env={"RINGSPAN_SOCKET": "/nonexistent/sock"})
+    fails(done, 1, "no agent is running on /nonexistent/sock", "ringspan run")
+
+
+def test_unknown_words():
+    fails(ringspan("trac"), 2, "unknown command 'trac'", "did you mean 'trace'?")
+    fails(ringspan("trace", "--ring-sise", "1m"), 2, "'--ring-sise'", "did you mean '--ring-size'?")
+    fails(ringspan("trace", "--capture", "sokcet"), 2, "--capture", "'sokcet'", "did you mean 'socket'?")
+    fails(ringspan("trace", "--ring-size", "much"), 2, "--ring-size: 'much' is not a size")
+    fails(ringspan("trace", "--duration", "-1"), 2, "--duration: '-1' is not a time")
+    fails(ringspan("trace", "--pid"), 2, "--pid: needs a value")
+    fails(ringspan("trace", "-Z"), 2, "'-Z'")
+    fails(ringspan("status", "extra"), 2, "unexpected argument 'extra'")
+    fails(ringspan("status", "--", "ls"), 2, "ringspan trace -- CMD")
+    fails(ringspan("status", "--json", "--dump"), 2, "exclude each other")
+    fails(ringspan("check", env={"RINGSPAN_CAPTURE": "x"}), 2, "RINGSPAN_CAPTURE", "'x'")
+
+
+def test_unknown_format():
+    with Dir() as d:
+        script, out = d("s.jsonl", SCRIPT), d("out", "precious")
+        fails(ringspan("replay", script, "--format", "jsn", "-o", out), 2, "'jsn'", "json")
+        with open(out, encoding="utf-8") as f:
+            expect(f.read() == "precious", "a wrong word emptied a file")
+
+
+def test_version():
+    done = ringspan("version")
+    expect(done.returncode == 0 and re.match(r"ringspan \d+\.\d+\.\d+\n", done.stdout), done)
+    keys = json.loads(ringspan("version", "--json").stdout)
+    expect({"version", "libbpf", "arch"} <= keys.keys(), keys)
+    expect(ringspan("--version").stdout == done.stdout, "--version says something else")
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+def test_config_file():
+    with Dir() as d:
+        for text, parts in (
+                ("ring-size: 1m\ncapture: sokcet\n", (":2:10: capture: unknown value 'sokcet'", "'socket'")),
+                ("ring-size: 1m\nrign-size: 2m\n", (":2:1: unknown key 'rign-size'", "'ring-size'")),
+                ("port: [80, x]\n", (":1:12: port: 'x'",)),
+                ("format: [a\n", (":1:9: format takes one value",)),
+                ("format: b: c\n", (":1:10: mapping values are not allowed",)),
+                ("\udcff\udcfe\x00\n", ("c.yaml",)),
+                ("- a\n", (":1:1: expected `key: value` lines",))):
+            path = d("c.yaml", text)
+            fails(ringspan("trace", "-c", path, "--", "true"), 2, *parts)
+        fails(ringspan("run", "-c", d("none.yaml")), 2, "none.yaml", "No such file")
+        fails(ringspan("run", "-c", d.path), 2, "Is a directory")
+        # A flag is stronger, so what the file says of it does not matter; the rest of the file does.
+        fails(ringspan("status", "-c", d("d.yaml", "socket: /nonexistent/from-file\n")), 1, "/nonexistent/from-file")
+        fails(ringspan("status", "-c", d("d.yaml"), env={"RINGSPAN_SOCKET": "/nonexistent/from-env"}), 1, "from-env")
+        fails(ringspan("status", "-c", d("d.yaml"), "--socket", "/nonexistent/from-flag"), 1, "from-flag")
+
+
+def test_script():
+    with Dir() as d:
+        done = ringspan("replay", d("bad.jsonl", SCRIPT + "{oops\n"), "--format", "json")
+        fails(done, 1, "bad.jsonl", "4")
+        expect(json.loads(done.stdout)["attributes"]["url.path"] == "/one", "what came before the bad line is lost")
+        fails(ringspan("replay", d("none.jsonl")), 1, "none.jsonl", "No such file")
+        fails(ringspan("replay"), 2, "FILE")
+        fails(ringspan("replay", d("cut.tev", "RINGSPAN")), 1, "cut.tev")
+
+
+def test_replay_text():
+    with Dir() as d:
+        done = ringspan("replay", d("s.jsonl", SCRIPT))
+        expect(done.returncode == 0 and re.search(r"3\.00µs +← web +GET /one +204", done.stdout), done)
+        expect("\x1b" not in done.stdout, "colours in a pipe")
+        expect("\x1b[" in ringspan("replay", d("s.jsonl"), "--color", "always").stdout, "no colours")
+
+
+def test_full_disk():
+    with Dir() as d, open("/dev/full", "w", encoding="utf-8") as full:
+        script = d("s.jsonl", SCRIPT)
+        for form in ("text", "json", "otlp-json"):
+            fails(ringspan("replay", script, "--format", form, "-o", "/dev/full"), 1, "No space left on device")
+            fails(ringspan("replay", script, "--format", form, stdout=full), 1, "No space left on device")
+        expect(ringspan("version", stdout=full).returncode == 1, "version: a full disk is no success")
+
+
+def test_closed_stdout():
+    with Dir() as d:
+        script = d("s.jsonl", SCRIPT)
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = ringspan("replay", script, stdout=writer)
+        os.close(writer)
+        expect(done.returncode in (0, -signal.SIGPIPE) and not done.stderr, f"a closed pipe is no error: {done}")
+
+
+# -- rights ----------------------------------------------------------------------------------------------------------
+
+def test_not_root():
+    needs_root()
+    with Dir() as d:
+        binary = d("ringspan")
+        shutil.copy(RINGSPAN, binary)
+        os.chmod(binary, 0o755)
+        for args in (["trace"], ["check"], ["record", "-o", "/dev/null"], ["trace", "--", "true"]):
+            done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", binary, *args],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT, check=False)
+            fails(done, 3, "run as root")
+        done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", binary, "check",
+                               "--json"], capture_output=True, text=True, timeout=WAIT, check=False)
+        expect(json.loads(done.stdout)["can_capture"] is False, done)
+
+
+def test_root_without_capabilities():
+    needs_root()
+    fails(ringspan("trace", prefix=["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]), 3, "CAP_BPF")
+
+
+def test_no_btf():
+    needs_capture()
+    script = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
+    done = ringspan("check", prefix=["unshare", "-m", "sh", "-c", script, "sh"])
+    if done.returncode == 1:
+        raise Skip(done.stderr)
+    fails(done, 3, "BTF")
+
+
+def test_ring_refused():
+    needs_capture()
+    if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+        top, limit = "/sys/fs/cgroup", "memory.max"
+    else:
+        top, limit = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+    group = f"{top}/rs-cli-{os.getpid()}"
+    try:
+        os.mkdir(group)
+    except OSError as e:
+        raise Skip(f"no control group: {e}") from e
+    try:
+        if not os.path.exists(f"{group}/{limit}"):
+            raise Skip("no memory controller")
+        with open(f"{group}/{limit}", "w", encoding="utf-8") as f:
+            f.write(str(48 << 20))
+        done = ringspan("trace", "--ring-size", "256m", "--duration", "1ms", "--port", "1",
+                        prefix=["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"])
+        if done.returncode == 0:
+            raise Skip("this kernel does not count a ring buffer's memory")
+        fails(done, 1, "--ring-size")
+    finally:
+        for _ in range(100):
+            try:
+                os.rmdir(group)
+                break
+            except OSError:
+                time.sleep(0.05)
+
+
+# -- the agent's socket ----------------------------------------------------------------------------------------------
+
+def test_status():
+    needs_capture()
+    with Dir() as d, Agent("run", "--socket", d("s")) as a:
+        expect(os.stat(d("s")).st_mode & 0o777 == 0o600, "the socket's mode is not 0600")
+        o = json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)
+        expect(o["state"] == "capturing" and o["pid"] == a.process.pid and o["capture"]["probes"], o)
+        expect(any(r["kind"] == "dropped" and r["remedy"] for r in o["ledger"]), "no losses with remedies")
+        text = ringspan("status", "--socket", d("s")).stdout
+        expect(re.search(r"Capture +capturing", text) and "Losses" in text and "\x1b" not in text, text)
+        rows = [line.split("\t") for line in ringspan("status", "--dump", "--socket", d("s")).stdout.splitlines()]
+        expect(rows[0][:2] == ["agent", o["version"]] and len(rows[0]) == 8, rows[0])
+        expect({"capture", "probe", "ledger", "exporter", "usage"} <= {r[0] for r in rows}, rows)
+
+
+def test_watch():
+    needs_capture()
+    with Dir() as d, Agent("run", "--socket", d("s")):
+        with subprocess.Popen([RINGSPAN, "status", "--watch", "--socket", d("s")], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as w:
+            seen = 0
+            for line in w.stdout:
+                seen += line.startswith("ringspan ")
+                if seen == 2:
+                    break
+            w.send_signal(signal.SIGINT)
+            w.wait(WAIT)
+            expect(seen == 2, "no second screen")
+
+
+def test_second_agent():
+    needs_capture()
+    with Dir() as d, Agent("run", "--socket", d("s")) as a:
+        fails(ringspan("run", "--socket", d("s")), 1, "another agent is running", d("s"), "--socket")
+        o = json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)
+        expect(o["pid"] == a.process.pid, "the first agent's socket is gone")
+        done = a.end()
+        expect(done[0] == 0 and not os.path.exists(d("s")), f"the socket is left behind: {done}")
+
+
+def test_stale_socket():
+    needs_capture()
+    with Dir() as d:
+        with Agent("run", "--socket", d("s")) as a:
+            a.end(signal.SIGKILL)
+        expect(os.path.exists(d("s")), "nothing was left behind")
+        fails(ringspan("status", "--socket", d("s")), 1, "no agent is running")
+        with Agent("run", "--socket", d("s")):
+            expect(ringspan("status", "--socket", d("s")).returncode == 0, "no answer")
+
+
+def test_socket_in_the_way():
+    needs_capture()
+    with Dir() as d:
+        fails(ringspan("run", "--socket", d("file", "precious")), 1, "is not a socket", "--socket")
+        with open(d("file"), encoding="utf-8") as f:
+            expect(f.read() == "precious", "a file was removed")
+        fails(ringspan("run", "--socket", "/nonexistent/dir/s"), 1, "/nonexistent/dir/s", "No such file")
+        fails(ringspan("run", "--socket", "/" + "x" * 200), 1, "longer than")
+
+
+def test_not_an_agent():
+    with Dir() as d, socket.socket(socket.AF_UNIX) as s:
+        s.bind(d("s"))
+        s.listen()
+
+        def answer():
+            for text in (b"hello\n", b"", b'{"error":"no \x1b[31m"}\n'):
+                c = s.accept()[0]
+                c.recv(100)
+                c.sendall(text)
+                c.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        fails(ringspan("status", "--socket", d("s")), 1, "no ringspan agent")
+        fails(ringspan("status", "--socket", d("s")), 1, "no ringspan agent")
+        done = ringspan("status", "--socket", d("s"))
+        fails(done, 1, "no ")
+        expect("\x1b" not in done.stderr, "the terminal was given orders")
+
+
+# -- ends ------------------------------------------------------------------------------------------------------------
+
+def test_signals_end_it():
+    needs_capture()
+    for command in ("run", "trace"):
+        for signo in (signal.SIGTERM, signal.SIGINT):
+            with Dir() as d, Agent(command, "--socket", d("s")) as a:
+                code, said, took = a.end(signo)
+                expect(code == 0, f"{command} {signo.name}: exit code {code}: {said}")
+                expect("nothing lost" in said or "lost:" in said, f"no last line: {said}")
+                print(f"measured: {command} ends {took * 1000:.0f} ms after {signo.name}")
+
+
+def test_duration_and_count():
+    needs_capture()
+    expect(ringspan("trace", "--duration", "200ms").returncode == 0, "--duration")
+    with Server() as web, Agent("trace", "--count", "3", "--port", str(web.port), "--format", "json",
+                                stdout=subprocess.PIPE) as a:
+        web.keep_asking(a.process)
+        spans = a.process.stdout.read().splitlines()
+        expect(a.process.wait(WAIT) == 0 and len(spans) == 3, f"{len(spans)} spans: {spans}")
+
+
+def test_trace_into_closed_pipe():
+    needs_capture()
+    for form in ("text", "json"):
+        with Server() as web, Agent("trace", "--port", str(web.port), "--format", form,
+                                    stdout=subprocess.PIPE) as a:
+            a.process.stdout.close()
+            a.process.stdout = None
+            web.keep_asking(a.process)
+            expect(a.process.poll() == 0, f"{form}: exit code {a.process.poll()}")
+
+
+def test_trace_onto_full_disk():
+    needs_capture()
+    with Server() as web, Agent("trace", "--port", str(web.port), "-o", "/dev/full") as a:
+        web.keep_asking(a.process)
+        expect(a.process.poll() == 1, f"exit code {a.process.poll()}")
+        expect("No space left on device" in a.process.stderr.read(), "no reason")
+
+
+# -- trace -- CMD ----------------------------------------------------------------------------------------------------
+
+def test_command_exit_status():
+    needs_capture()
+    for script, code in (("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
+        done = ringspan("trace", "--", "sh", "-c", script)
+        expect(done.returncode == code, f"{script}: {done.returncode}, not {code}: {done.stderr}")
+    with Dir() as d:
+        done = ringspan("trace", "--", "/nonexistent/cmd")
+        expect(done.returncode == 127 and "/nonexistent/cmd: No such file" in done.stderr, done)
+        done = ringspan("trace", "--", d("not-executable", ""))
+        expect(done.returncode == 126 and "Permission denied" in done.stderr, done)
+    fails(ringspan("trace", "--"), 2, "--")
+    fails(ringspan("trace", "ls"), 2, "unexpected argument 'ls'", "-- ")
+
+
+def test_command_is_traced():
+    """From its first instruction, its children too, and nobody else."""
+    needs_capture()
+    with Server() as web:
+        url = f"http://127.0.0.1:{web.port}"
+        done = ringspan("trace", "--format", "json", "--", "sh", "-c",
+                        f"curl -s {url}/a >/dev/null; (curl -s {url}/b >/dev/null); echo done >&2")
+        spans = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        seen = sorted((s["kind"], s["attributes"]["url.full"].rsplit("/", 1)[1]) for s in spans)
+        expect(seen == [("client", "a"), ("client", "b")], f"{seen}: {done.stderr}")
+
+
+def test_command_gets_signals():
+    needs_capture()
+    for signo in (signal.SIGTERM, signal.SIGINT):
+        with Dir() as d:
+            script = f"trap 'exit 42' {signo.name[3:]}; touch {d('ready')}; while :; do sleep 0.05; done"
+            with subprocess.Popen([RINGSPAN, "trace", "--", "sh", "-c", script], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True) as p:
+                end = time.monotonic() + WAIT
+                while not os.path.exists(d("ready")) and time.monotonic() < end:
+                    time.sleep(0.02)
+                p.send_signal(signo)
+                try:
+                    p.wait(WAIT)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                expect(p.returncode == 42, f"{signo.name}: exit code {p.returncode}")
+
+
+def main():
+    wanted = sys.argv[1:]
+    passed = failed = skipped = 0
+    for name, case in list(globals().items()):
+        if not name.startswith("test_") or (wanted and not any(w in name for w in wanted)):
+            continue
+        try:
+            case()
+            passed += 1
+            print(f"ok       {name}", flush=True)
+        except Skip as e:
+            skipped += 1
+            print(f"skipped: {name}: {e}", flush=True)
+        except (Failure, subprocess.TimeoutExpired) as e:
+            failed += 1
+            print(f"FAILED   {name}: {e}", flush=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
