@@ -338,6 +338,7 @@ static int open_control(struct agent *a)
 static int start(struct agent *a)
 {
 	struct rs_pipeline_opts popts;
+	struct str unknown;
 	int rc;
 
 	a->started_ns = rs_clock_mono();
@@ -357,6 +358,9 @@ static int start(struct agent *a)
 		rs_error("cannot set up the pipeline: %s", strerror(-rc));
 		return RS_EXIT_FAILED;
 	}
+	unknown = rs_trace_configure(&a->pl.trace, a->cfg);
+	if (unknown.len)
+		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;
 	a->pl.arg = a->pl.l7.policy_arg = a;

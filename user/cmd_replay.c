@@ -79,6 +79,7 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 		.max_spans = cfg->count,
 		.seed = cfg->seed,
 	};
+	struct str unknown;
 	char err[256];
 	int rc;
 
@@ -87,6 +88,9 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 		rs_error("cannot set up the pipeline: %s", strerror(-rc));
 		return RS_EXIT_FAILED;
 	}
+	unknown = rs_trace_configure(&r->pl.trace, cfg);
+	if (unknown.len)
+		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
 	r->pl.flush = on_flush;
 	r->pl.arg = r;
 	rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output, false, (enum rs_color)cfg->color, &r->pl.n, err,

@@ -33,6 +33,16 @@ static const char *field_name(uint16_t id)
 		return "tp=";
 	case RS_F_TRACESTATE:
 		return "ts=";
+	case RS_F_B3:
+		return "b3=";
+	case RS_F_BAGGAGE:
+		return "baggage=";
+	case RS_F_UBER_TRACE_ID:
+		return "uber=";
+	case RS_F_SENTRY_TRACE:
+		return "sentry=";
+	case RS_F_DATADOG_TRACE_ID:
+		return "dd=";
 	case RS_F_HTTP1_HOST:
 		return "host=";
 	case RS_F_HTTP1_USER_AGENT:

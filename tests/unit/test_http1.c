@@ -49,11 +49,13 @@ static const struct http_case cases[] = {
 	      "X-Forwarded-For: 1.2.3.4, 5.6.7.8\r\nX-Forwarded-Host: h\r\nX-Forwarded-Proto: https\r\n"
 	      "Hostess: no\r\nHos: no\r\nTracestat: no\r\nX-Forwarded-Forx: no\r\n"
 	      "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"
-	      "Tracestate: a=b\r\ntracestate: c=d\r\n\r\n"),
-	    A("HTTP/1.1 204 No Content\r\n\r\n") },
+	      "Tracestate: a=b\r\ntracestate: c=d\r\nB3 :0\r\nuber-trace-id:1:2:0:1\r\nSentry-Trace: s\r\n"
+	      "X-Datadog-Trace-Id: 7\r\nBaggage: \ta=b \r\nbag: no\r\n\r\n"),
+	    A("HTTP/1.1 204 No Content\r\ntraceparent: not in a response\r\n\r\n") },
 	  false,
 	  "> GET / 1.1 host=a:80 ua=curl/8 (x) fwd=for=1.2.3.4 xff=1.2.3.4, 5.6.7.8 xfh=h xfp=https "
-	  "tp=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 ts=a=b ts=c=d\n> end 0\n"
+	  "tp=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 ts=a=b ts=c=d b3=0 uber=1:2:0:1 "
+	  "sentry=s dd=7 baggage=a=b\n> end 0\n"
 	  "< 204 1.1\n< end 0\n" },
 	{ "pipelined",
 	  { Q("GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\nPOST /3 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"

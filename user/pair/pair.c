@@ -84,8 +84,11 @@ static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs
 	uint8_t n = 0;
 
 	for (unsigned i = 0; i < m->nfields; i++) {
-		struct str s = rs_pair_keep(p, o, m->fields[i].value);
+		struct str s;
 
+		if (m->fields[i].id < RS_F_PROTO)
+			continue;
+		s = rs_pair_keep(p, o, m->fields[i].value);
 		if (s.ptr || !m->fields[i].value.len)
 			to[n++] = (struct rs_field){ m->fields[i].id, s };
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http1.h"
 #include "http.h"
+#include "trace_headers.h"
 
 /* Where one direction is. */
 enum phase {
@@ -275,6 +276,21 @@ static bool header_is(struct str line, struct str name, struct str *ret_value)
 	return true;
 }
 
+/* A request's trace context, in whatever form. */
+static void trace_header(struct str line, struct rs_msg *m)
+{
+	struct str name, value = str_cut(line, ':', &name);
+	enum rs_field_id id;
+
+	if (m->type != RS_MSG_REQUEST || name.len == line.len)
+		return;
+	id = rs_trace_header(str_trim(name));
+	while (value.len && is_blank(value.ptr[0]))
+		value = str_from(value, 1);
+	if (id)
+		add_field(m, (uint16_t)id, value);
+}
+
 /* Most lines are told apart by their first letter. line: without its line end. */
 static void header(struct str line, struct rs_msg *m, struct framing *f)
 {
@@ -288,10 +304,12 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 	case 't':
 		if (header_is(line, STR("transfer-encoding"), &v))
 			transfer_encoding(f, v);
-		else if (header_is(line, STR("traceparent"), &v))
-			add_field(m, RS_F_TRACEPARENT, v);
-		else if (header_is(line, STR("tracestate"), &v))
-			add_field(m, RS_F_TRACESTATE, v);
+		else
+			trace_header(line, m);
+		break;
+	case 'b':
+	case 's':
+		trace_header(line, m);
 		break;
 	case 'h':
 		if (header_is(line, STR("host"), &v))
@@ -300,6 +318,8 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 	case 'u':
 		if (header_is(line, STR("user-agent"), &v))
 			add_field(m, RS_F_HTTP1_USER_AGENT, v);
+		else
+			trace_header(line, m);
 		break;
 	case 'f':
 		if (header_is(line, STR("forwarded"), &v))
@@ -312,6 +332,8 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 			add_field(m, RS_F_HTTP1_X_FORWARDED_HOST, v);
 		else if (header_is(line, STR("x-forwarded-proto"), &v))
 			add_field(m, RS_F_HTTP1_X_FORWARDED_PROTO, v);
+		else
+			trace_header(line, m);
 		break;
 	default:
 		break;

@@ -50,7 +50,20 @@ enum rs_field_id {
 	RS_F_NONE,
 	RS_F_TRACEPARENT, /* W3C; each occurrence is one field: two of them are an error of the sender */
 	RS_F_TRACESTATE, /* W3C; each occurrence is one field, in order */
-	RS_F_PROTO = 16,
+	RS_F_DATADOG_TRACE_ID, /* the others are named in trace_headers.c */
+	RS_F_DATADOG_PARENT_ID,
+	RS_F_DATADOG_PRIORITY,
+	RS_F_DATADOG_TAGS,
+	RS_F_B3,
+	RS_F_B3_TRACE_ID,
+	RS_F_B3_SPAN_ID,
+	RS_F_B3_SAMPLED,
+	RS_F_B3_FLAGS,
+	RS_F_UBER_TRACE_ID,
+	RS_F_SENTRY_TRACE,
+	RS_F_AMZN_TRACE_ID,
+	RS_F_BAGGAGE,
+	RS_F_PROTO = 32, /* fields below it carry context: read when the message passes, not kept */
 };
 
 struct rs_field {

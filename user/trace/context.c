@@ -15,6 +15,8 @@ void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, stru
 {
 	*t = (struct rs_trace){ .pair = pair, .n = n };
 	rs_ids_init(&t->ids, seed);
+	for (uint8_t i = 0; i < RS_PROP_COUNT; i++)
+		t->propagators.v[t->propagators.n++] = i;
 	rs_map_init(&t->threads, max_threads);
 	rs_pool_init(&t->pool, sizeof(struct thread), max_threads);
 	rs_list_init(&t->lru);
@@ -24,6 +26,14 @@ void rs_trace_release(struct rs_trace *t)
 {
 	rs_map_release(&t->threads);
 	rs_pool_release(&t->pool);
+}
+
+struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
+{
+	struct str unknown = STR_NONE;
+
+	rs_propagators_parse(str_c(cfg->propagators), &t->propagators, &unknown);
+	return unknown;
 }
 
 static struct rs_open *thread_at(const struct rs_trace *t, uint32_t tid)
@@ -78,41 +88,13 @@ static void thread_set(struct rs_trace *t, uint32_t tid, struct rs_open *o)
 		rs_list_add_tail(&o->threads, &th->of_open);
 }
 
-/* The message's own context, when it is valid and unique (two headers: none, W3C section 3.2). */
-static bool wire_context(const struct rs_msg *m, struct rs_wire_ctx *ret)
+static void keep_state(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m, const struct rs_wire_ctx *c)
 {
-	struct str header = STR_NONE;
+	char state[RS_TRACE_STATE_MAX];
+	size_t n = rs_context_state(m, c, state);
 
-	for (unsigned i = 0; i < m->nfields; i++) {
-		if (m->fields[i].id != RS_F_TRACEPARENT)
-			continue;
-		if (header.ptr)
-			return false;
-		header = m->fields[i].value;
-	}
-	return header.ptr && rs_traceparent_parse(header, ret);
-}
-
-/* tracestate belongs to a valid traceparent; several headers are one list, in order. */
-static void keep_state(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
-{
-	char joined[1024];
-	size_t n = 0;
-
-	for (unsigned i = 0; i < m->nfields; i++) {
-		struct str v = m->fields[i].value;
-
-		if (m->fields[i].id != RS_F_TRACESTATE || !v.len)
-			continue;
-		if (n + v.len + 1 > sizeof(joined))
-			return;
-		if (n)
-			joined[n++] = ',';
-		memcpy(joined + n, v.ptr, v.len);
-		n += v.len;
-	}
-	if (rs_tracestate_valid(str_of(joined, n)))
-		o->trace_state = rs_pair_keep(t->pair, o, str_of(joined, n));
+	if (n)
+		o->trace_state = rs_pair_keep(t->pair, o, str_of(state, n));
 }
 
 static void new_root(struct rs_trace *t, struct rs_open *o)
@@ -127,7 +109,7 @@ static void server_request(struct rs_trace *t, struct rs_open *o, const struct r
 	struct rs_wire_ctx wire;
 
 	rs_ids_span(&t->ids, o->span_id);
-	if (!wire_context(m, &wire)) {
+	if (!rs_context_extract(&t->propagators, m, &wire)) {
 		new_root(t, o);
 		return;
 	}
@@ -137,14 +119,14 @@ static void server_request(struct rs_trace *t, struct rs_open *o, const struct r
 	o->trace_flags = wire.flags;
 	o->parent_source = RS_PARENT_WIRE;
 	o->parent_remote = true;
-	keep_state(t, o, m);
+	keep_state(t, o, m, &wire);
 }
 
 static void client_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct rs_open *parent = thread_at(t, m->tid);
 	struct rs_wire_ctx wire;
-	bool carried = wire_context(m, &wire);
+	bool carried = rs_context_extract(&t->propagators, m, &wire);
 
 	/* A thread id met again in another process (pid reuse) carries nothing over. */
 	if (parent && parent->x.tgid != m->tgid)
@@ -165,7 +147,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 		memcpy(o->trace_id, wire.trace_id, 16);
 		o->trace_flags = wire.flags;
 		o->parent_source = RS_PARENT_NONE;
-		keep_state(t, o, m);
+		keep_state(t, o, m, &wire);
 	} else {
 		new_root(t, o);
 	}

@@ -18,13 +18,16 @@
 #include "base/counters.h"
 #include "base/map.h"
 #include "base/pool.h"
+#include "config/config.h"
 #include "meta/proc.h"
 #include "pair/pair.h"
 #include "trace/ids.h"
+#include "trace/propagate.h"
 #include "trace/span.h"
 
 struct rs_trace {
 	struct rs_ids ids;
+	struct rs_propagators propagators; /* all, in their order; may be replaced */
 	struct rs_map threads; /* tid -> context */
 	struct rs_pool pool;
 	struct rs_list lru; /* longest unused first */
@@ -37,6 +40,8 @@ struct rs_trace {
 void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, struct rs_pair *pair,
 		   struct rs_counters *n);
 void rs_trace_release(struct rs_trace *t);
+/* What the user asked for. Returns the first propagator that is not known, or nothing. */
+struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg);
 
 /* A message of an exchange has passed: sets the exchange's context, remembers the thread's. */
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
