@@ -224,6 +224,17 @@ $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
 
+# Parsers against parsers written by others. The system's python: h11 is the system's package.
+DIFF_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+$(B)/diff/%: tests/diff/%.c $(B)/libringspan.a $(TEST_LIB)
+	$(call msg,DIFF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lm
+check-diff: check-diff-http1 ## our readings and writings compared with independent programs'; no root
+check-diff-http1: $(B)/diff/http1_dump
+	$(Q)$(DIFF_PYTHON) tests/diff/http1.py $(B)/diff/http1_dump
+.PHONY: check-diff check-diff-http1
+
 lint-light: ## layers, banned calls, header self-sufficiency, record padding
 	$(Q)tests/lint/check-layers
 	$(Q)tests/lint/check-source
