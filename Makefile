@@ -85,7 +85,7 @@ TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help run check check-unit check-golden golden-update check-live check-cli bench-capture bench-replay deps deps-test clean fmt \
+.PHONY: all help run check check-unit check-golden golden-update check-live check-cli bench-capture bench-replay deps deps-test clean fmt check-encoders \
 	fmt-check lint lint-light install FORCE
 
 all: build/ringspan ## build build/ringspan (default)
@@ -211,6 +211,8 @@ golden-update: all ## rewrite the expected spans of tests/golden; review the dif
 	$(Q)python3 tests/golden/run.py --update
 check-cli: all ## the command line: bad input, rights, signals (root for most; T=name: only these)
 	$(Q)python3 tests/cli/run.py $(T)
+check-encoders: all ## encoders against independent decoders, on random spans (T=name: only that check); no root
+	$(Q)python3 tests/diff/run.py $(T)
 check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
 	$(Q)python3 tests/live/run.py $(T)
 bench-capture: all ## what capturing costs a real nginx and wrk (root)
