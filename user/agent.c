@@ -288,10 +288,12 @@ static int open_output(struct agent *a)
 	}
 	if (cfg->command == RS_CMD_run) {
 		format = "otlp-json";
-		path = cfg->file;
+		if (cfg->file && cfg->source[RS_O_exporter] == RS_FROM_DEFAULT)
+			cfg->exporter = RS_EXPORTER_FILE;
+		path = cfg->exporter == RS_EXPORTER_FILE ? cfg->file : NULL;
 		append = true;
-		if (strcmp(cfg->exporter, "file") == 0 && !path) {
-			rs_error("exporter file: where to? give --file FILE");
+		if (cfg->exporter == RS_EXPORTER_FILE && !path) {
+			rs_error("--exporter file: where to? give --file FILE");
 			return RS_EXIT_USAGE;
 		}
 	}
@@ -311,7 +313,9 @@ static void on_status(void *arg, struct rs_status *s)
 		.pl = &a->pl,
 		.kernel = a->kernel,
 		.out = &a->out,
-		.exporter = cfg->command == RS_CMD_run ? cfg->exporter : cfg->format,
+		.exporter = cfg->command != RS_CMD_run		   ? cfg->format :
+			    cfg->exporter == RS_EXPORTER_FILE ? "file" :
+								"stdout",
 		.target = cfg->command == RS_CMD_run && cfg->file ? cfg->file : cfg->output ? cfg->output : "-",
 		.now_ns = rs_clock_mono(),
 		.started_ns = a->started_ns,

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "utf8.h"
+
 static enum rs_log_level max_level = RS_LOG_INFO;
 
 void rs_log_set_level(enum rs_log_level level)
@@ -14,13 +16,15 @@ void rs_log_set_level(enum rs_log_level level)
 void rs_log(enum rs_log_level level, const char *fmt, ...)
 {
 	static const char *const word[] = { "error: ", "warning: ", "", "debug: " };
-	char line[2048];
+	char text[2048], line[2048];
 	va_list ap;
 
 	if (level > max_level)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* File names and the like are shown, not obeyed by the terminal. */
+	rs_utf8_clean(line, sizeof(line), str_c(text), 0);
 	fprintf(stderr, "ringspan: %s%s\n", word[level], line);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "option.h"
 #include "suggest.h"
 #include "value.h"
@@ -46,14 +47,17 @@ const struct rs_option rs_options[RS_O_COUNT] = {
 
 int rs_config_fail(struct rs_config *cfg, const char *where, const char *fmt, ...)
 {
-	int n = where ? snprintf(cfg->err, sizeof(cfg->err), "%s: ", where) : 0;
+	char text[sizeof(cfg->err)];
+	int n = where ? snprintf(text, sizeof(text), "%s: ", where) : 0;
 	va_list ap;
 
-	if (n < 0 || (size_t)n >= sizeof(cfg->err))
+	if (n < 0 || (size_t)n >= sizeof(text))
 		n = 0;
 	va_start(ap, fmt);
-	vsnprintf(cfg->err + n, sizeof(cfg->err) - (size_t)n, fmt, ap);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
 	va_end(ap);
+	/* Values may have line ends in them, or worse; a message is one line. */
+	rs_utf8_clean(cfg->err, sizeof(cfg->err), str_c(text), 0);
 	return -EINVAL;
 }
 
