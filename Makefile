@@ -221,6 +221,9 @@ bench-capture: all ## what capturing costs a real nginx and wrk (root)
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay
 	$(Q)$(B)/bench/replay 250000 otlp-json
+bench-http1: $(B)/bench/http1 ## what parsing HTTP/1 and describing its spans costs: ns per message; no root
+	$(Q)$(B)/bench/http1
+.PHONY: bench-http1
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)
