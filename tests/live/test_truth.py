@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spans against the servers' own logs, as multisets of (method, target, status), under real load."""
 import collections
+import os
+import subprocess
 import threading
 
-from harness import CLIENT, SERVER, LiveTest, Nginx, Wire, node, python, wait_until, wrk
+from harness import CLIENT, RINGSPAN, SERVER, LiveTest, Nginx, Spans, Wire, node, python, stop, wait_until, wrk
 
 
 class Truth(LiveTest):
@@ -54,6 +56,66 @@ class Truth(LiveTest):
     def test_run_exporter_file(self):
         self.check_nginx([{"at_least": 5000}], command="run")
 
+    def check_nothing_invented(self, nginx, spans, pids=None):
+        """Whatever was not captured: each span that has a status is a row of the log."""
+        for what, some in (("server", spans.where(SERVER, nginx.pids)), ("client", spans.where(CLIENT, pids) if pids else [])):
+            told = collections.Counter(s.triple() for s in some if s.status is not None and s.target.startswith("/"))
+            self.assertFalse(told - nginx.log.triples(), f"{what} spans that never were")
+
+    def check_start_under_load(self, *agent_args):
+        """The agent comes and goes while requests are under way on every connection."""
+        nginx = Nginx(self.place)
+        load = {}
+        wrk_thread = threading.Thread(target=lambda: load.update(wrk=wrk(self.place, f"http://127.0.0.1:{nginx.port}", 4)))
+        wrk_thread.start()
+        wait_until("requests", lambda: nginx.log.count() > 1000)
+        first = self.agent(*agent_args)
+        before = nginx.log.count()
+        wait_until("more requests", lambda: nginx.log.count() > before + 10000)
+        after = nginx.log.count()
+        spans = first.stop()
+        wrk_thread.join()
+        self.check_nothing_invented(nginx, spans, {load["wrk"][1]})
+        seen = len(spans.where(SERVER, nginx.pids, test=lambda s: s.status is not None))
+        self.assertGreaterEqual(seen, after - before - 32, "requests between two readings of the log")
+
+    def test_start_under_load(self):
+        self.check_start_under_load()
+
+    def test_start_under_load_syscall_backend(self):
+        self.check_start_under_load("--capture", "syscall")
+
+    def test_ring_overflow_is_counted_and_invents_nothing(self):
+        nginx = Nginx(self.place)
+        agent = self.agent("--ring-size", "65536")
+        done, pid = wrk(self.place, f"http://127.0.0.1:{nginx.port}", 2)
+        again = Wire(("127.0.0.1", nginx.port))
+        for i in range(10):
+            again.get(f"/s/404?calm{i}")
+        agent.settle()
+        losses = agent.losses()
+        spans = agent.stop()
+        seen = len(spans.where(SERVER, nginx.pids, test=lambda s: s.status is not None))
+        self.measured(f"64 KB ring: {nginx.log.count()} requests, {seen} server spans, losses {losses}")
+        self.check_nothing_invented(nginx, spans, {pid})
+        if seen < nginx.log.count():
+            self.assertGreater(sum(losses.values()), 0, "what is missing is counted")
+        self.assertEqual(len(spans.where(SERVER, nginx.pids, "/s/404?calm")), 10, "after the storm all is seen again")
+
+    def test_record_and_replay_give_the_same(self):
+        nginx = Nginx(self.place)
+        tape = self.place.path("tape.tev")
+        recorder = self.place.spawn([RINGSPAN, "record", "-o", tape, "--socket", self.place.path("r.sock"), "--port", str(nginx.port)],
+                                    stderr=open(self.place.path("record.err"), "w"))
+        wait_until("the recorder", lambda: "capturing" in open(self.place.path("record.err")).read(), 30)
+        told = self.drive(("127.0.0.1", nginx.port), 800)
+        stop(recorder)
+        out = self.place.path("replayed.json")
+        subprocess.run([RINGSPAN, "replay", tape, "--format", "json", "-o", out], check=True)
+        spans = Spans.load(out)
+        self.assert_same(spans.where(SERVER, nginx.pids).triples(), nginx.log.triples(), "server spans")
+        self.assert_same(self.mine(spans).triples(), told, "client spans")
+
     def drive(self, where, count, each=25, prefix="c"):
         """count requests on 8 keep-alive connections; what the client was told, as a multiset."""
         told, lock = collections.Counter(), threading.Lock()
@@ -93,7 +155,6 @@ class Truth(LiveTest):
         return spans
 
     def mine(self, spans):
-        import os
         return spans.where(CLIENT, {os.getpid()})
 
     def test_node(self):
