@@ -41,7 +41,7 @@ class Truth(LiveTest):
         broken = clients.where(test=lambda s: s.error is not None and not s.error.isdigit())
         whole = clients.where(test=lambda s: s.error is None or s.error.isdigit())
         self.assertEqual(len(whole), complete, "client spans with a whole response, against wrk's own count")
-        self.assertFalse(whole.triples() - nginx.log.triples(), "client spans that the server does not know")
+        self.assert_none(whole.triples() - nginx.log.triples(), "client spans that the server does not know")
         depth = max(how.get("depth", 1) for how in rounds)
         self.assertLessEqual(len(broken), 16 * depth * len(pids), "requests in flight when wrk stopped")
         return spans
@@ -60,7 +60,7 @@ class Truth(LiveTest):
         """Whatever was not captured: each span that has a status is a row of the log."""
         for what, some in (("server", spans.where(SERVER, nginx.pids)), ("client", spans.where(CLIENT, pids) if pids else [])):
             told = collections.Counter(s.triple() for s in some if s.status is not None and s.target.startswith("/"))
-            self.assertFalse(told - nginx.log.triples(), f"{what} spans that never were")
+            self.assert_none(told - nginx.log.triples(), f"{what} spans that never were")
 
     def check_start_under_load(self, *agent_args):
         """The agent comes and goes while requests are under way on every connection."""

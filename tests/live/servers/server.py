@@ -21,6 +21,7 @@ local = threading.local()
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # a response in one write, and no wait for the client's delayed acknowledgement
 
     def log_request(self, code="-", size="-"):
         with lock:
@@ -66,6 +67,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.reply(200, b"fetched\n")
         elif verb == "die":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"z" * 1000)
+            self.wfile.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         elif verb == "segv":
             time.sleep(0.02)
