@@ -355,10 +355,10 @@ def children(pid):
         return set()
 
 
-def wrk(place, url, seconds, connections=16, depth=1, close=False, prefix="q"):
+def wrk(place, url, seconds, connections=16, depth=1, close=False, prefix="q", base=""):
     """Run wrk with the mixed script; the number of complete responses it counted, and its pid."""
     argv = ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", "-s", os.path.join(SERVERS, "mixed.lua"), url, "--",
-            str(depth), "1" if close else "0", prefix]
+            str(depth), "1" if close else "0", prefix, base]
     process = place.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     text, _ = process.communicate(timeout=(seconds + 30) * SLOW)
     match = re.search(r"(\d+) requests in", text)

@@ -12,7 +12,7 @@ class Chain(LiveTest):
         back = Nginx(self.place_in("back"))
         front = Nginx(self.place, backend=f"127.0.0.1:{back.port}")
         agent = self.agent()
-        wrk(self.place, f"http://127.0.0.1:{front.port}/px", 2, prefix="p")
+        wrk(self.place, f"http://127.0.0.1:{front.port}", 2, prefix="p", base="/px")
         agent.settle()
         self.assert_nothing_lost(agent)
         spans = agent.stop()
