@@ -22,12 +22,32 @@ static void end_open(struct rs_pipeline *pl, struct rs_open *o, enum rs_xend end
 	finish(pl, o);
 }
 
+/*
+ * Bytes of the responses' direction were passed over before this one. What was open by then may have had
+ * its response among them: that is all that is known. With pipelining even that is not certain.
+ */
+static void end_missed(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_msg *m)
+{
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &c->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
+
+		if (o->x.start_ns > c->missed_ns[m->dir & 1] && !c->confused)
+			break;
+		c->confused = c->pipelined;
+		end_open(pl, o, RS_XEND_LOST, m->start_ns);
+	}
+}
+
 static void on_message(void *arg, const struct rs_msg *m)
 {
 	struct feed *f = arg;
 	struct rs_pipeline *pl = f->pl;
 	struct rs_open *o;
 
+	if (m->type == RS_MSG_RESPONSE && (m->flags & RS_MSGF_RESYNC))
+		end_missed(pl, f->c, m);
 	if (m->type == RS_MSG_REQUEST && rs_pair_full(&pl->pair)) {
 		pl->n.v[RS_C_PAIR_EVICTED]++;
 		end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
@@ -179,7 +199,7 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	}
 	if (c->confused && ev->h.ts_ns - c->last_ns >= RS_PAIR_QUIET_NS)
 		c->confused = false;
-	if (ev->off > c->next_off[dir] && c->known) {
+	if (ev->off > c->next_off[dir]) {
 		pl->n.v[RS_C_CONN_LOST]++;
 		/* Inside a body of known length nothing of interest is missing. */
 		if (ev->off - c->next_off[dir] > c->l7.s[dir].skip)
@@ -192,6 +212,8 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
 	pl->n.v[RS_C_CONN_PASSED]++;
 	rs_l7_data(&c->l7, &pl->l7, ev, on_message, &f);
+	if (c->l7.s[dir].out_of_step)
+		c->missed_ns[dir] = ev->h.ts_ns;
 }
 
 /* Can a response still come after this end of a direction? */

@@ -130,6 +130,8 @@ def check_ledger(path):
 
 
 def pretty(spans):
+    for span in spans:
+        span["resource"].pop("telemetry.sdk.version", None)
     return "".join(json.dumps(s, indent=1, sort_keys=True, ensure_ascii=False) + "\n" for s in spans)
 
 

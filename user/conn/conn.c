@@ -85,7 +85,6 @@ void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev)
 {
 	struct rs_conn_info *i = &c->info;
 
-	c->known = true;
 	c->role = ev->role;
 	i->family = ev->family;
 	i->l4 = ev->l4;

@@ -29,9 +29,9 @@ struct rs_conn {
 	uint32_t nopen;
 	uint32_t epoch;       /* sweep that saw it last */
 	uint64_t next_off[2]; /* per direction: where the next record is expected to start */
+	uint64_t missed_ns[2]; /* per direction: last record with bytes that could not be understood */
 	uint64_t last_ns;     /* last record */
 	uint8_t role;         /* enum rs_ev_role as the kernel knows it */
-	bool known;           /* its open record was seen */
 	bool synced;          /* every request since some moment of rest was seen, and nothing lost since */
 	bool pipelined;       /* a request was sent before the one ahead of it was answered */
 	bool confused;        /* pair: see rs_pair_lost() */

@@ -247,8 +247,12 @@ struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir)
 	}
 	o = rs_list_entry(c->open.prev, struct rs_open, of_conn);
 	request_dir = (dir == RS_DIR_IN) == (o->x.role == RS_ROLE_SERVER);
-	/* In the request's direction, behind a whole request: another one is missing, and its answer. */
-	return o->has_request && !(request_dir && o->x.request_done) ? o : NULL;
+	/*
+	 * A piece of a request's body may be missing; its answer is still to come. Behind a whole request
+	 * another one is missing, and its answer; and what is missing of responses may be the answer to
+	 * this one: what comes now can then answer a request that is missing, too.
+	 */
+	return o->has_request && request_dir && !o->x.request_done ? o : NULL;
 }
 
 void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)

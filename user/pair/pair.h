@@ -99,9 +99,9 @@ void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_n
  * Bytes of one direction were lost, and with them perhaps the beginning or end of a message. The caller
  * then ends all open exchanges but the one returned (NULL: all) with RS_XEND_LOST.
  *
- * Without pipelining the newest request is the only one that can still be under way, and what follows
- * answers it. With pipelining the order of what follows is not certain: nothing is paired until the
- * connection has been quiet for RS_PAIR_QUIET_NS.
+ * Losses come in bursts: the next response may answer a request that is missing too, so that at most a
+ * request whose body is not complete goes on. With pipelining the order of what follows is not certain:
+ * nothing is paired until the connection has been quiet for RS_PAIR_QUIET_NS.
  */
 struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir);
 #define RS_PAIR_QUIET_NS 1000000000ull
