@@ -275,6 +275,16 @@ vmlinux: ## generate vmlinux/$(ARCH)/vmlinux.h from a kernel image: IMAGE=vmlinu
 	$(Q)sha256sum vmlinux/$(ARCH)/vmlinux.h
 .PHONY: vmlinux
 
+install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX
+	$(Q)install -D -m 755 build/ringspan $(DESTDIR)$(PREFIX)/bin/ringspan
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system
+	$(Q)build/ringspan help man > $(DESTDIR)$(PREFIX)/share/man/man1/ringspan.1
+	$(Q)build/ringspan help bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringspan
+	$(Q)sed 's|@PREFIX@|$(PREFIX)|' deploy/systemd/ringspan.service \
+		> $(DESTDIR)$(PREFIX)/lib/systemd/system/ringspan.service
+	$(Q)install -D -m 644 deploy/ringspan.yaml $(DESTDIR)$(PREFIX)/share/doc/ringspan/ringspan.yaml
+
 clean: ## remove build/
 	rm -rf build
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cmd.h"
 #include "config/suggest.h"
+#include "docs.h"
 
 typedef int (*command_fn)(struct rs_config *cfg);
 
@@ -22,7 +23,9 @@ static void usage(FILE *out)
 	      out);
 	for (int i = 0; i < RS_CMD_COUNT; i++)
 		fprintf(out, "  %-9s %s\n", rs_command_info[i].name, rs_command_info[i].summary);
-	fputs("\n`ringspan COMMAND --help` lists its options. Without a command: status.\n", out);
+	fputs("\n`ringspan COMMAND --help` lists its options. Without a command: status.\n"
+	      "`ringspan help man` prints the manual page, `ringspan help bash` a completion script.\n",
+	      out);
 }
 
 static int find_command(const char *name)
@@ -52,9 +55,13 @@ static int help(int argc, char **argv)
 {
 	int id = argc > 0 ? find_command(argv[0]) : -1;
 
-	if (argc > 0 && id < 0)
+	if (argc > 0 && !strcmp(argv[0], "man"))
+		rs_docs_man(stdout);
+	else if (argc > 0 && !strcmp(argv[0], "bash"))
+		rs_docs_bash(stdout);
+	else if (argc > 0 && id < 0)
 		return unknown_command(argv[0]);
-	if (argc > 0)
+	else if (argc > 0)
 		rs_config_help((enum rs_command_id)id, stdout);
 	else
 		usage(stdout);

@@ -207,6 +207,36 @@ def test_unknown_format():
             expect(f.read() == "precious", "a wrong word emptied a file")
 
 
+def test_docs():
+    """The manual page and the completion know every option and every value."""
+    man = ringspan("help", "man").stdout
+    bash = ringspan("help", "bash").stdout
+    for command in COMMANDS:
+        for option in re.findall(r"--([a-z-]+)", ringspan(command, "--help").stdout.split("options:")[1]):
+            expect("\\-\\-" + option.replace("-", "\\-") in man, f"the manual page has no --{option}")
+            expect(f"--{option}" in bash, f"the completion has no --{option}")
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-Kutf8", "-ww"], input=man, capture_output=True, text=True,
+                              check=False)
+        expect(not done.stderr, done.stderr)
+    script = bash + """
+        complete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ringspan; echo "${COMPREPLY[*]}"; }
+        complete_ ringspan st; complete_ ringspan trace --capt; complete_ ringspan trace --capture s"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    expect(done.stdout == "status\n--capture\nsocket syscall\n", done)
+
+
+def test_install():
+    with Dir() as d:
+        done = subprocess.run(["make", "-s", "-C", TOP, "install", f"DESTDIR={d.path}", "PREFIX=/usr"], check=False,
+                              capture_output=True, text=True, timeout=600)
+        expect(done.returncode == 0, done.stderr)
+        for name in ("bin/ringspan", "share/man/man1/ringspan.1", "share/bash-completion/completions/ringspan"):
+            expect(os.path.getsize(f"{d.path}/usr/{name}") > 1000, f"{name} is not there")
+        config = f"{d.path}/usr/share/doc/ringspan/ringspan.yaml"
+        fails(ringspan("status", "-c", config, "--socket", "/nonexistent/s"), 1, "no agent")
+
+
 def test_version():
     done = ringspan("version")
     expect(done.returncode == 0 and re.match(r"ringspan \d+\.\d+\.\d+\n", done.stdout), done)
@@ -294,6 +324,16 @@ def test_not_root():
 def test_root_without_capabilities():
     needs_root()
     fails(ringspan("trace", prefix=["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]), 3, "CAP_BPF")
+
+
+def test_least_privilege():
+    """Two capabilities are enough."""
+    needs_capture()
+    caps = "-all,+bpf,+perfmon"
+    with Server() as web:
+        done = ringspan("trace", "--format", "json", "--", "curl", "-s", f"http://127.0.0.1:{web.port}/",
+                        prefix=["setpriv", f"--bounding-set={caps}", f"--inh-caps={caps}"])
+        expect(done.returncode == 0 and '"kind":"client"' in done.stdout, done)
 
 
 def test_no_btf():

@@ -240,9 +240,11 @@ static uint64_t entered(const json_t *ledger, const json_t *row)
 	return 0;
 }
 
-static void put_loss(FILE *out, const struct rs_view *v, const json_t *ledger, const json_t *row)
+/* ledger: to say how much of all that entered the stage it was; NULL: it is no part of that. */
+static void put_loss(FILE *out, const struct rs_view *v, const char *color, const json_t *ledger,
+		     const json_t *row)
 {
-	uint64_t value = num(row, "value"), of = entered(ledger, row);
+	uint64_t value = num(row, "value"), of = ledger ? entered(ledger, row) : 0;
 	char share[16] = "", line[700];
 	double percent = of ? 100.0 * (double)value / (double)of : 0;
 
@@ -250,7 +252,7 @@ static void put_loss(FILE *out, const struct rs_view *v, const json_t *ledger, c
 		snprintf(share, sizeof(share), "<0.01%%");
 	else if (of)
 		snprintf(share, sizeof(share), "%.2f%%", percent);
-	fprintf(out, "    %s%7s%s %7s  ", v->style.red, COUNT(value), v->style.reset, share);
+	fprintf(out, "    %s%7s%s %7s  ", color, COUNT(value), v->style.reset, share);
 	snprintf(line, sizeof(line), "%s.%s: %s", TEXT(row, "stage", 20), TEXT(row, "name", 30),
 		 TEXT(row, "help", 0));
 	prose(out, v, "", 21, line);
@@ -265,6 +267,13 @@ static void put_loss(FILE *out, const struct rs_view *v, const json_t *ledger, c
 static bool is_loss(const json_t *row)
 {
 	return is(row, "kind", "dropped") && num(row, "value") &&
+	       json_string_length(json_object_get(row, "remedy"));
+}
+
+/* Nothing was lost, but something was not seen, and that can be changed. */
+static bool is_blind(const json_t *row)
+{
+	return is(row, "kind", "info") && num(row, "value") &&
 	       json_string_length(json_object_get(row, "remedy"));
 }
 
@@ -284,7 +293,12 @@ static void put_losses(FILE *out, const struct rs_view *v, const json_t *o)
 	json_array_foreach(ledger, i, row)
 	{
 		if (is_loss(row))
-			put_loss(out, v, ledger, row);
+			put_loss(out, v, v->style.red, ledger, row);
+	}
+	json_array_foreach(ledger, i, row)
+	{
+		if (is_blind(row))
+			put_loss(out, v, v->style.yellow, NULL, row);
 	}
 }
 

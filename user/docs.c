@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "docs.h"
+
+#include <string.h>
+
+#include "base/counters.h"
+#include "config/option.h"
+
+/* Text for roff: hyphens that are typed stay hyphens, nothing is taken for a request. */
+static void put_roff(FILE *out, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", out);
+	for (; *text; text++) {
+		if (*text == '-')
+			fputs("\\-", out);
+		else if (*text == '\\')
+			fputs("\\e", out);
+		else
+			fputc(*text, out);
+	}
+}
+
+static void put_option(FILE *out, const struct rs_option *o)
+{
+	fputs(".TP\n", out);
+	if (o->letter)
+		fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
+	fputs("\\fB\\-\\-", out);
+	put_roff(out, o->name);
+	fputs("\\fR", out);
+	if (o->arg) {
+		fputs(" \\fI", out);
+		put_roff(out, o->arg);
+		fputs("\\fR", out);
+	}
+	fputc('\n', out);
+	put_roff(out, o->help);
+	if (o->def) {
+		fputs(" (default ", out);
+		put_roff(out, o->def);
+		fputc(')', out);
+	}
+	fputs(".\n", out);
+	if (o->commands == UINT32_MAX) {
+		fputs("All commands.\n", out);
+		return;
+	}
+	fputs("For", out);
+	for (int c = 0, n = 0; c < RS_CMD_COUNT; c++) {
+		if (o->commands & (1u << c))
+			fprintf(out, "%s \\fB%s\\fR", n++ ? "," : "", rs_command_info[c].name);
+	}
+	fputs(".\n", out);
+}
+
+static void put_environment(FILE *out)
+{
+	fputs(".SH ENVIRONMENT\nWeaker than options, stronger than the config file.\n", out);
+	for (int i = 0; i < RS_O_COUNT; i++) {
+		struct str rest = str_c(rs_options[i].env), one;
+
+		while (rest.len) {
+			rest = str_cut(rest, ' ', &one);
+			fprintf(out, ".TP\n.B %.*s\nas \\fB\\-\\-", STR_ARG(one));
+			put_roff(out, rs_options[i].name);
+			fputs("\\fR.\n", out);
+		}
+	}
+	fputs(".TP\n.B NO_COLOR\nno colours, when it is set and not empty.\n", out);
+}
+
+static void put_loss(FILE *out, const char *stage, const char *name, const char *help,
+		     const char *remedy)
+{
+	if (!*remedy)
+		return;
+	fputs(".TP\n.B ", out);
+	put_roff(out, stage);
+	fputc('.', out);
+	put_roff(out, name);
+	fputc('\n', out);
+	put_roff(out, help);
+	fputs(". What to do: ", out);
+	put_roff(out, remedy);
+	fputs(".\n", out);
+}
+
+static void put_losses(FILE *out)
+{
+	fputs(".SH LOSSES\n"
+	      "Every stage counts what comes in, what goes out and what is lost. Losses that\n"
+	      ".B status\nand the last line of\n.B trace\nname:\n",
+	      out);
+#define RS_BPF_COUNTER(id, kind, name, help, remedy) put_loss(out, "kernel", name, help, remedy);
+#include "shared/counters.def"
+#undef RS_BPF_COUNTER
+	for (int i = 0; i < RS_C_COUNT; i++) {
+		const struct rs_counter_info *c = &rs_counter_info[i];
+
+		if (c->kind == RS_CK_DROPPED)
+			put_loss(out, c->stage, c->name, c->help, c->remedy);
+	}
+}
+
+void rs_docs_man(FILE *out)
+{
+	fprintf(out, ".TH RINGSPAN 1 \"\" \"ringspan %s\"\n", RS_VERSION);
+	fputs(".SH NAME\nringspan \\- turns HTTP traffic that the kernel sees into tracing spans\n"
+	      ".SH SYNOPSIS\n",
+	      out);
+	for (int c = 0; c < RS_CMD_COUNT; c++) {
+		fprintf(out, "%s\\fBringspan %s\\fR [\\fIoptions\\fR] ", c ? ".br\n" : "",
+			rs_command_info[c].name);
+		put_roff(out, rs_command_info[c].args);
+		fputc('\n', out);
+	}
+	fputs(".SH DESCRIPTION\n"
+	      "ringspan watches a machine's sockets through eBPF and makes a span of each request, on both\n"
+	      "sides. The traced programs are not changed and not restarted.\n"
+	      "Without a command it shows the status.\n"
+	      ".SH COMMANDS\n",
+	      out);
+	for (int c = 0; c < RS_CMD_COUNT; c++) {
+		fprintf(out, ".TP\n.B %s\n", rs_command_info[c].name);
+		put_roff(out, rs_command_info[c].summary);
+		fputs(".\n", out);
+	}
+	fputs(".SH OPTIONS\n", out);
+	for (int i = 0; i < RS_O_COUNT; i++)
+		put_option(out, &rs_options[i]);
+	fputs(".SH CONFIG FILE\n"
+	      "A YAML mapping whose keys are the options' long names; options that may be repeated take\n"
+	      "lists. One file may serve all commands: each takes what concerns it.\n"
+	      ".SH EXIT STATUS\n"
+	      "0: well; 1: failed; 2: wrong usage; 3: missing privilege or kernel feature.\n"
+	      ".B trace \\-\\- CMD\n"
+	      "ends with the command's own status, 128 and the signal's number when one killed it, 126 or\n"
+	      "127 when it could not be run.\n",
+	      out);
+	put_environment(out);
+	fputs(".SH FILES\n.TP\n.I /run/ringspan.sock\nthe agent's socket, mode 0600. It answers the line\n"
+	      ".B status\nwith one line of JSON.\n",
+	      out);
+	put_losses(out);
+	fputs(".SH EXAMPLES\n.nf\n"
+	      "ringspan trace \\-\\-port 8080\n"
+	      "ringspan trace \\-\\-format json \\-\\- curl http://localhost:8080/\n"
+	      "ringspan run \\-\\-file /var/log/spans.jsonl\n"
+	      "ringspan status \\-\\-watch\n"
+	      "ringspan record \\-o case.tev \\-\\-duration 10s; ringspan replay case.tev\n"
+	      ".fi\n",
+	      out);
+}
+
+/* "--pid --comm …" of one command. */
+static void put_words(FILE *out, int command)
+{
+	for (int i = 0, n = 0; i < RS_O_COUNT; i++) {
+		if (rs_options[i].commands & (1u << command))
+			fprintf(out, "%s--%s", n++ ? " " : "", rs_options[i].name);
+	}
+}
+
+/* An option's values, where they are words or files. */
+static void put_value_case(FILE *out, const struct rs_option *o)
+{
+	if (!o->arg)
+		return;
+	if (o->type == RS_OT_ENUM) {
+		fprintf(out, "\t--%s) words=\"", o->name);
+		for (const char *p = o->arg; *p; p++)
+			fputc(*p == '|' ? ' ' : *p, out);
+		fputs("\" ;;\n", out);
+	} else if (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "PATH")) {
+		fprintf(out,
+			"\t--%s%s%.1s) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n",
+			o->name, o->letter ? "|-" : "", o->letter ? &o->letter : "");
+	} else {
+		fprintf(out, "\t--%s%s%.1s) return ;;\n", o->name, o->letter ? "|-" : "",
+			o->letter ? &o->letter : "");
+	}
+}
+
+void rs_docs_bash(FILE *out)
+{
+	fputs("# bash completion for ringspan; made by `ringspan help bash`\n"
+	      "_ringspan()\n{\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
+	      "\tCOMPREPLY=()\n"
+	      "\tcase $prev in\n",
+	      out);
+	for (int i = 0; i < RS_O_COUNT; i++)
+		put_value_case(out, &rs_options[i]);
+	fputs("\tesac\n\tif [ -z \"$words\" ] && [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords=\"help",
+	      out);
+	for (int c = 0; c < RS_CMD_COUNT; c++)
+		fprintf(out, " %s", rs_command_info[c].name);
+	fputs("\"\n\telif [ -z \"$words\" ]; then\n\t\tcase ${COMP_WORDS[1]} in\n", out);
+	for (int c = 0; c < RS_CMD_COUNT; c++) {
+		fprintf(out, "\t\t%s) words=\"", rs_command_info[c].name);
+		put_words(out, c);
+		fputs("\" ;;\n", out);
+	}
+	fputs("\t\tesac\n"
+	      "\t\t# What is no option is a file, or a command after --.\n"
+	      "\t\t[[ $cur == -* ]] || { mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return; }\n"
+	      "\tfi\n"
+	      "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+	      "}\n"
+	      "complete -o filenames -F _ringspan ringspan\n",
+	      out);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* docs — the manual page and the shell completion, made from the same lists as the parser and --help. */
+#ifndef RS_DOCS_H
+#define RS_DOCS_H
+
+#include <stdio.h>
+
+/* ringspan(1) in man's language. */
+void rs_docs_man(FILE *out);
+/* A completion script for bash. */
+void rs_docs_bash(FILE *out);
+
+#endif
