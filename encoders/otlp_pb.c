@@ -137,28 +137,97 @@ static char *put_attr_any(const struct ctx *c, char *p, const struct rs_attr *a,
 	return CLOSE(c, p, KIND_VALUE, &value);
 }
 
+/* One KeyValue of a list, by the long way. */
+static __attribute__((noinline)) char *put_attr_slow(const struct ctx *c, char *p, unsigned field,
+						     const struct rs_attr *a)
+{
+	struct rs_pb_msg kv;
+
+	p = rs_sink_need(c->s, p, 0);
+	p = OPEN(c, p, field, KIND_ATTR, &kv);
+	p = put_attr_any(c, p, a, 0);
+	return CLOSE(c, p, KIND_ATTR, &kv);
+}
+
+/*
+ * The same with plain key and text value: all lengths follow from those of the key and the text, provided
+ * that the text is valid. NULL: it is not. Writes unchecked.
+ */
+static inline char *put_attr_text(char *p, unsigned tag, struct str key, struct str v)
+{
+	size_t len = key.len + v.len + 6;
+	char *end;
+
+	if (__builtin_expect(len < 128, 1)) {
+		p = rs_pb_four(p, tag, len, 0x0a, key.len);
+		p = rs_text_copy_key(p, key);
+		p = rs_pb_four(p, 0x12, v.len + 2, 0x0a, v.len);
+	} else {
+		unsigned width = rs_pb_varint_len(v.len);
+		size_t value_len = 1 + width + v.len;
+		unsigned value_width = rs_pb_varint_len(value_len);
+
+		*p++ = (char)tag;
+		p = rs_pb_varint(p, 3 + key.len + value_width + value_len);
+		*p++ = 0x0a;
+		*p++ = (char)key.len;
+		p = rs_text_copy_key(p, key);
+		*p++ = 0x12;
+		p = rs_pb_varint_n(p, value_len, value_width);
+		*p++ = 0x0a;
+		p = rs_pb_varint_n(p, v.len, width);
+	}
+	end = rs_text_raw_unchecked(p, v);
+	return __builtin_expect(end == p + v.len, 1) ? end : NULL;
+}
+
+static inline char *put_attr_int(char *p, unsigned tag, struct str key, int64_t v)
+{
+	unsigned n = rs_pb_varint_len((uint64_t)v);
+
+	p = rs_pb_four(p, tag, key.len + n + 5, 0x0a, key.len);
+	p = rs_text_copy_key(p, key);
+	p = rs_pb_four(p, 0x12, n + 1, 0x18, 0) - 1;
+	return rs_pb_varint_n(p, (uint64_t)v, n);
+}
+
 /*
  * repeated KeyValue attributes = field. Attributes with an empty key are invalid: left out, and added to
  * what is returned in *dropped.
  */
-static inline char *put_attrs(const struct ctx *c, char *p, unsigned field, const struct rs_attrs *as,
-			      uint32_t *dropped)
+static char *put_attrs(const struct ctx *c, char *p, unsigned field, const struct rs_attrs *as,
+		       uint32_t *dropped)
 {
-	*dropped = as->dropped;
-	for (uint32_t i = 0; i < as->n; i++) {
-		const struct rs_attr *a = &as->a[i];
-		struct rs_pb_msg kv;
+	unsigned tag = RS_PB_TAG(field, RS_PB_BYTES);
+	uint32_t bad = as->dropped;
+	struct rs_sink *s = c->s;
 
-		if (!a->key->name.len) {
-			++*dropped;
+	for (const struct rs_attr *a = as->a, *end = a + as->n; a < end; a++) {
+		struct str key = a->key->name;
+		uint32_t len = a->val.len;
+		char *q;
+
+		if (__builtin_expect(a->key->plain, 1)) {
+			if (a->val.type == RS_VAL_STR && len <= RS_TEXT_PIECE) {
+				p = rs_sink_need(s, p, len * RS_TEXT_RAW_MAX);
+				q = put_attr_text(p, tag, key, str_of(a->val.str, len));
+				if (__builtin_expect(q != NULL, 1)) {
+					p = q;
+					continue;
+				}
+			} else if (a->val.type == RS_VAL_INT) {
+				p = rs_sink_need(s, p, 0);
+				p = put_attr_int(p, tag, key, a->val.i);
+				continue;
+			}
+		} else if (!key.len) {
+			bad++;
 			continue;
 		}
-		p = rs_sink_need(c->s, p, 0);
-		p = OPEN(c, p, field, KIND_ATTR, &kv);
-		p = put_attr_any(c, p, a, 0);
-		p = CLOSE(c, p, KIND_ATTR, &kv);
+		p = put_attr_slow(c, p, field, a);
 	}
-	return rs_sink_need(c->s, p, 0);
+	*dropped = bad;
+	return rs_sink_need(s, p, 0);
 }
 
 static char *put_event(const struct ctx *c, char *p, const struct rs_event *e)

@@ -84,10 +84,14 @@ static inline uint32_t rs_vec_mask(rs_vec v)
 	return (uint32_t)RS_VEC_OP(movemask_epi8)(v);
 }
 
-/* The bits of the first n bytes, n < RS_VEC. */
+/* The bits of the first n bytes, n <= RS_VEC. */
 static inline uint32_t rs_vec_first(uint32_t mask, size_t n)
 {
-	return mask & ((1u << n) - 1);
+#ifdef __BMI2__
+	return _bzhi_u32(mask, (unsigned)n);
+#else
+	return (uint32_t)(mask & ((1ULL << n) - 1));
+#endif
 }
 
 /*

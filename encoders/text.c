@@ -46,16 +46,21 @@ static char *one_by_one(char *p, const char *src, size_t len, bool json)
 }
 
 /* Length without a character that the end cuts off. */
-static size_t without_cut(const char *src, size_t len)
+static inline size_t without_cut(const char *src, size_t len)
 {
 	const unsigned char *end = (const unsigned char *)src + len;
+	size_t n;
 
 	for (size_t k = 1; k <= 3 && k <= len; k++) {
-		size_t n;
+		unsigned char c = end[-(ptrdiff_t)k];
 
-		if ((end[-(ptrdiff_t)k] & 0xc0) == 0x80)
+		if (c < 0x80)
+			break;
+		if (c < 0xc0)
 			continue;
-		if (rs_utf8_next(end - k, k, &n) == RS_UTF8_CUT)
+		/* A lead byte with fewer bytes behind it than it announces. */
+		if (c >= (k == 1 ? 0xc0 : k == 2 ? 0xe0 : 0xf0) &&
+		    rs_utf8_next(end - k, k, &n) == RS_UTF8_CUT)
 			return len - k;
 		break;
 	}
@@ -127,14 +132,18 @@ static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
 	return RS_VEC_BITS(xor)(pairs, RS_VEC_BITS(and)(due, rs_vec_all((char)0x80)));
 }
 
-/* Is it all valid UTF-8? Reads up to RS_VEC - 1 bytes behind. len > 0. */
+/* Is it all valid UTF-8? Reads up to RS_VEC - 1 bytes behind. */
 static inline bool valid(const char *s, size_t len)
 {
+	/* The last bytes that do not ask for more behind them. */
+	static const unsigned char last_max[RS_VEC] = {
+		[0 ... RS_VEC - 4] = 255,
+		[RS_VEC - 3] = 0xef,
+		[RS_VEC - 2] = 0xdf,
+		[RS_VEC - 1] = 0xbf,
+	};
 	rs_vec prev = rs_vec_all(0), errors = rs_vec_all(0);
 
-	/* A sequence without end shows in the byte behind it, which a full last vector does not have. */
-	if ((unsigned char)s[len - 1] >= 0xc0 || without_cut(s, len) != len)
-		return false;
 	for (size_t i = 0; i < len; i += RS_VEC) {
 		rs_vec v = rs_vec_load(s + i);
 
@@ -143,6 +152,8 @@ static inline bool valid(const char *s, size_t len)
 		errors = RS_VEC_BITS(or)(errors, utf8_errors(v, prev));
 		prev = v;
 	}
+	/* A sequence without end shows in the byte behind it, which a full last vector does not have. */
+	errors = RS_VEC_BITS(or)(errors, RS_VEC_OP(subs_epu8)(prev, rs_vec_load(last_max)));
 	errors = RS_VEC_OP(cmpeq_epi8)(errors, rs_vec_all(0));
 	return rs_vec_mask(errors) == RS_VEC_FULL;
 }
@@ -151,8 +162,6 @@ char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final)
 {
 	if (final)
 		len = without_cut(s, len);
-	if (!len)
-		return p;
 	if (!valid(s, len))
 		return one_by_one(p, s, len, false);
 	for (size_t i = 0; i < len; i += RS_VEC)

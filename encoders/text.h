@@ -28,22 +28,40 @@ char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final);
 char *RS_SYM(rs_text_raw_long)(struct rs_sink *sink, char *p, const char *s, size_t len);
 char *RS_SYM(rs_text_json_long)(struct rs_sink *sink, char *p, const char *s, size_t len);
 
+#if RS_VEC
+/*
+ * Copies s as long as there is nothing odd in it: of a vector, odd(v) are the bits of bytes that need a
+ * closer look. Nearly all text is short and plain: copied and seen to be so at once. Otherwise the rest, from
+ * the first vector with something odd on, goes to any().
+ */
+static inline __attribute__((always_inline)) char *
+rs_text_while_plain(char *p, struct str s, uint32_t (*odd)(rs_vec),
+		    char *(*any)(char *, const char *, size_t, bool))
+{
+	size_t i = 0;
+	rs_vec v;
+
+	if (!s.len)
+		return p;
+	for (; s.len - i > RS_VEC; i += RS_VEC) {
+		v = rs_vec_load(s.ptr + i);
+		rs_vec_store(p + i, v);
+		if (__builtin_expect(odd(v), 0))
+			return any(p + i, s.ptr + i, s.len - i, true);
+	}
+	v = rs_vec_load(s.ptr + i);
+	rs_vec_store(p + i, v);
+	if (__builtin_expect(rs_vec_first(odd(v), s.len - i), 0))
+		return any(p + i, s.ptr + i, s.len - i, true);
+	return p + s.len;
+}
+#endif
+
 /* Like rs_text_raw() when the room has been asked for and s.len <= RS_TEXT_PIECE. */
 static inline char *rs_text_raw_unchecked(char *p, struct str s)
 {
 #if RS_VEC
-	/* Nearly all text is short and ASCII: copied and seen to be so at once. */
-	for (size_t i = 0; i < s.len; i += RS_VEC) {
-		rs_vec v = rs_vec_load(s.ptr + i);
-		uint32_t odd = rs_vec_mask(v);
-
-		rs_vec_store(p + i, v);
-		if (s.len - i < RS_VEC)
-			odd = rs_vec_first(odd, s.len - i);
-		if (__builtin_expect(odd, 0))
-			return RS_SYM(rs_text_raw_any)(p + i, s.ptr + i, s.len - i, true);
-	}
-	return p + s.len;
+	return rs_text_while_plain(p, s, rs_vec_mask, RS_SYM(rs_text_raw_any));
 #else
 	return RS_SYM(rs_text_raw_any)(p, s.ptr, s.len, true);
 #endif
@@ -52,20 +70,25 @@ static inline char *rs_text_raw_unchecked(char *p, struct str s)
 static inline char *rs_text_json_unchecked(char *p, struct str s)
 {
 #if RS_VEC
-	for (size_t i = 0; i < s.len; i += RS_VEC) {
-		rs_vec v = rs_vec_load(s.ptr + i);
-		uint32_t odd = rs_vec_json_special(v);
-
-		rs_vec_store(p + i, v);
-		if (s.len - i < RS_VEC)
-			odd = rs_vec_first(odd, s.len - i);
-		if (__builtin_expect(odd, 0))
-			return RS_SYM(rs_text_json_any)(p + i, s.ptr + i, s.len - i, true);
-	}
-	return p + s.len;
+	return rs_text_while_plain(p, s, rs_vec_json_special, RS_SYM(rs_text_json_any));
 #else
 	return RS_SYM(rs_text_json_any)(p, s.ptr, s.len, true);
 #endif
+}
+
+/* Copies a plain key (rs_key.plain: 1 to 64 bytes) as it is. Writes unchecked, 64 bytes. */
+static inline char *rs_text_copy_key(char *p, struct str s)
+{
+#if RS_VEC
+	rs_vec_store(p, rs_vec_load(s.ptr));
+	if (__builtin_expect(s.len > RS_VEC, 0)) {
+		for (size_t i = RS_VEC; i < 64; i += RS_VEC)
+			rs_vec_store(p + i, rs_vec_load(s.ptr + i));
+	}
+#else
+	memcpy(p, s.ptr, s.len);
+#endif
+	return p + s.len;
 }
 
 /* s as UTF-8. Asks for its room. */

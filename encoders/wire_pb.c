@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire_pb.h"
 
-char *rs_pb_text_moved(struct rs_sink *s, char *p, size_t at, unsigned width)
+char *RS_SYM(rs_pb_text_any)(struct rs_sink *s, char *p, struct str text)
 {
-	struct rs_pb_msg m = { .at = at, .width = (uint8_t)width };
-	uint8_t unused;
+	uint8_t width = (uint8_t)rs_pb_varint_len(text.len);
+	struct rs_pb_msg m;
 
-	return rs_pb_close_move(s, p, &unused, &m);
+	p = rs_pb_open(s, p, &width, &m);
+	p = rs_text_raw(s, p, text);
+	return rs_pb_close(s, p, &width, &m);
 }
 
-char *rs_pb_close_move(struct rs_sink *s, char *p, uint8_t *width, const struct rs_pb_msg *m)
+char *RS_SYM(rs_pb_close_move)(struct rs_sink *s, char *p, uint8_t *width, const struct rs_pb_msg *m)
 {
 	size_t len, n;
 	char *at;
@@ -24,7 +26,7 @@ char *rs_pb_close_move(struct rs_sink *s, char *p, uint8_t *width, const struct 
 	len = (size_t)(p - at) - m->width;
 	n = rs_pb_varint_len(len);
 	memmove(at + n, at + m->width, len);
-	rs_pb_varint(at, len);
+	rs_pb_varint_exact(at, len);
 	*width = (uint8_t)n;
 	return at + n + len;
 }

@@ -313,7 +313,8 @@ static void widths(void **st)
 			again = (struct rs_encode){ .batch = &back };
 			struct str one = str_of(run.out.iov[0].iov_base, run.out.len);
 			assert_int_equal(rs_encode(pb, &again), 0);
-			assert_true(str_eq(one, str_of(again.out.iov[0].iov_base, again.out.len)));
+			if (!str_eq(one, str_of(again.out.iov[0].iov_base, again.out.len)))
+				fail_msg("length %zu: %zu bytes, then %zu", lens[i], one.len, again.out.len);
 			rs_payload_release(&again.out);
 			again = (struct rs_encode){ .batch = &back };
 			assert_int_equal(rs_encode(json, &again), 0);

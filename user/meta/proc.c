@@ -77,7 +77,7 @@ static const struct rs_key *key_of(struct learn *l, struct str name)
 	}
 	k = rs_arena_alloc(&l->p->arena, sizeof(*k));
 	if (k)
-		*k = (struct rs_key){ rs_arena_str(&l->p->arena, name), RS_KEY_DYNAMIC };
+		*k = rs_key_make(rs_arena_str(&l->p->arena, name));
 	return k && k->name.ptr ? k : NULL;
 }
 

@@ -39,7 +39,7 @@ const struct rs_key *rs_keys_get(struct rs_keys *k, struct rs_arena *a, struct s
 	key = rs_arena_alloc(a, sizeof(*key));
 	if (!key)
 		return NULL;
-	*key = (struct rs_key){ .name = rs_arena_str(a, name), .id = RS_KEY_DYNAMIC };
+	*key = rs_key_make(rs_arena_str(a, name));
 	if (!key->name.ptr)
 		return NULL;
 	if (slot)

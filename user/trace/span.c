@@ -4,10 +4,26 @@
 #define BATCH_CHUNK (256 * 1024)
 
 const struct rs_key rs_known_keys[RS_K_COUNT] = {
-#define RS_KEY(k, n) [RS_K_##k] = { .name = RS_SPAN_STR(n), .id = RS_K_##k },
+#define RS_KEY(k, n) [RS_K_##k] = { .name = RS_SPAN_STR(n), .id = RS_K_##k, .plain = true },
 #include "keys.def"
 #undef RS_KEY
 };
+
+static bool is_plain(struct str name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.ptr[i];
+
+		if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+			return false;
+	}
+	return name.len > 0 && name.len <= 64;
+}
+
+struct rs_key rs_key_make(struct str name)
+{
+	return (struct rs_key){ .name = name, .id = RS_KEY_DYNAMIC, .plain = is_plain(name) };
+}
 
 void rs_batch_init(struct rs_batch *b, size_t limit)
 {

@@ -59,13 +59,17 @@ struct rs_val {
 	};
 };
 
-/* An attribute key; encoders may keep pre-encoded forms beside it (see encoders/). */
+/* An attribute key: made once, written often. */
 struct rs_key {
 	struct str name;
 	uint32_t id; /* static keys: their number in keys.def; others: RS_KEY_DYNAMIC */
+	bool plain;  /* 1 to 64 ASCII bytes, none of which JSON escapes: may be copied unseen */
 };
 
 #define RS_KEY_DYNAMIC UINT32_MAX
+
+/* A key of a name that is not in keys.def; borrows it (padded, as all strings of a batch). */
+struct rs_key rs_key_make(struct str name);
 
 struct rs_attr {
 	const struct rs_key *key;
