@@ -8,6 +8,7 @@
 
 struct state {
 	struct rs_sink sink;
+	struct rs_json_second second;
 };
 
 /* The end of a list: the comma after its last element is taken back. */
@@ -73,6 +74,19 @@ static char *put_value(struct rs_sink *s, char *p, const struct rs_val *v, unsig
 	return RS_LIT(p, "{}");
 }
 
+/* One key-value, by the long way. */
+static __attribute__((noinline)) char *put_attr(struct rs_sink *s, char *p, const struct rs_attr *a,
+						unsigned depth)
+{
+	p = rs_sink_need(s, p, 0);
+	p = RS_LIT(p, "{\"key\":");
+	p = rs_json_text(s, p, a->key->name);
+	p = RS_LIT(p, ",\"value\":");
+	p = put_value(s, p, &a->val, depth);
+	p = rs_sink_need(s, p, 0);
+	return RS_LIT(p, "},");
+}
+
 /*
  * A list of key-values. dropped: attributes with an empty key are invalid, left out and counted there;
  * NULL: a map inside a value, whose keys may be anything.
@@ -81,18 +95,37 @@ static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint
 		       uint32_t *dropped, unsigned depth)
 {
 	*p++ = '[';
-	for (uint32_t i = 0; i < n; i++) {
-		if (dropped && !a[i].key->name.len) {
+	for (const struct rs_attr *end = a + n; a < end; a++) {
+		struct str key = a->key->name;
+		uint32_t len = a->val.len;
+
+		/* What nearly all are: a key that needs no look, and a short text or an integer. */
+		if (__builtin_expect(a->key->plain, 1)) {
+			if (a->val.type == RS_VAL_STR && len <= RS_TEXT_PIECE) {
+				p = rs_sink_need(s, p, len * RS_TEXT_JSON_MAX);
+				p = RS_LIT(p, "{\"key\":\"");
+				p = rs_text_copy_key(p, key);
+				p = RS_LIT32(p, "\",\"value\":{\"stringValue\":\"");
+				p = rs_text_json_unchecked(p, str_of(a->val.str, len));
+				p = RS_LIT(p, "\"}},");
+				continue;
+			}
+			if (a->val.type == RS_VAL_INT) {
+				p = rs_sink_need(s, p, 0);
+				p = RS_LIT(p, "{\"key\":\"");
+				p = rs_text_copy_key(p, key);
+				p = RS_LIT32(p, "\",\"value\":{\"intValue\":\"");
+				p = rs_json_i64(p, a->val.i);
+				p = RS_LIT(p, "\"}},");
+				continue;
+			}
+		} else if (dropped && !key.len) {
 			++*dropped;
 			continue;
 		}
-		p = RS_LIT(p, "{\"key\":");
-		p = rs_json_text(s, p, a[i].key->name);
-		p = RS_LIT(p, ",\"value\":");
-		p = put_value(s, p, &a[i].val, depth);
-		p = rs_sink_need(s, p, 0);
-		p = RS_LIT(p, "},");
+		p = put_attr(s, p, a, depth);
 	}
+	p = rs_sink_need(s, p, 0);
 	return close_list(p);
 }
 
@@ -131,7 +164,7 @@ static char *close_object(char *p, size_t at, const struct rs_sink *s)
 	return p;
 }
 
-static char *put_text_field(struct rs_sink *s, char *p, const char *lit, size_t n, struct str v)
+static inline char *put_text_field(struct rs_sink *s, char *p, const char *lit, size_t n, struct str v)
 {
 	if (!v.len)
 		return p;
@@ -150,14 +183,15 @@ static char *put_count_field(char *p, const char *lit, size_t n, uint32_t v)
 }
 #define COUNT_FIELD(p, name, v) put_count_field(p, ",\"" name "\":", sizeof(",\"" name "\":") - 1, v)
 
-static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
+static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e,
+		       struct rs_json_second *second)
 {
 	size_t at;
 
 	p = open_object(p, &at, s);
 	if (e->time_ns) {
-		p = RS_LIT(p, ",\"timeUnixNano\":\"");
-		p = rs_json_u64(p, e->time_ns);
+		p = RS_LIT32(p, ",\"timeUnixNano\":\"");
+		p = rs_json_time(p, e->time_ns, second);
 		*p++ = '"';
 	}
 	p = TEXT_FIELD(s, p, "name", e->name);
@@ -179,7 +213,8 @@ static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
 	return p;
 }
 
-static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span)
+static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span,
+		      struct rs_json_second *second)
 {
 	uint32_t dropped_links = span->dropped_links;
 
@@ -191,20 +226,23 @@ static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span)
 	*p++ = '"';
 	p = TEXT_FIELD(s, p, "traceState", span->trace_state);
 	if (!rs_id_is_zero(span->parent_id, 8)) {
-		p = RS_LIT(p, ",\"parentSpanId\":\"");
+		p = RS_LIT32(p, ",\"parentSpanId\":\"");
 		p = rs_json_hex(p, span->parent_id, 8);
 		*p++ = '"';
 	}
 	p = TEXT_FIELD(s, p, "name", span->name);
-	p = COUNT_FIELD(p, "kind", span->kind);
+	if (span->kind) {
+		p = RS_LIT(p, ",\"kind\":");
+		p = rs_json_u64(p, span->kind);
+	}
 	if (span->start_ns) {
-		p = RS_LIT(p, ",\"startTimeUnixNano\":\"");
-		p = rs_json_u64(p, span->start_ns);
+		p = RS_LIT32(p, ",\"startTimeUnixNano\":\"");
+		p = rs_json_time(p, span->start_ns, second);
 		*p++ = '"';
 	}
 	if (span->end_ns) {
-		p = RS_LIT(p, ",\"endTimeUnixNano\":\"");
-		p = rs_json_u64(p, span->end_ns);
+		p = RS_LIT32(p, ",\"endTimeUnixNano\":\"");
+		p = rs_json_time(p, span->end_ns, second);
 		*p++ = '"';
 	}
 	p = put_attr_fields(s, p, &span->attrs);
@@ -212,7 +250,7 @@ static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span)
 		p = RS_LIT(p, ",\"events\":[");
 		for (uint32_t i = 0; i < span->nevents; i++) {
 			p = rs_sink_need(s, p, 0);
-			p = put_event(s, p, &span->events[i]);
+			p = put_event(s, p, &span->events[i], second);
 			*p++ = ',';
 		}
 		p = close_list(p);
@@ -297,7 +335,8 @@ static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p,
 		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss, uint32_t *n,
 		       bool *full)
 {
-	struct rs_sink *s = &((struct state *)e->state)->sink;
+	struct state *st = e->state;
+	struct rs_sink *s = &st->sink;
 
 	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
 		size_t mark = rs_sink_pos(s, p);
@@ -307,7 +346,7 @@ static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p,
 			run->skipped[skip]++;
 			continue;
 		}
-		p = put_span(s, p, span);
+		p = put_span(s, p, span, &st->second);
 		switch (rs_span_took(e, run, s, &p, mark, *n)) {
 		case RS_TOOK:
 			++*n;

@@ -132,16 +132,25 @@ static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
 	return RS_VEC_BITS(xor)(pairs, RS_VEC_BITS(and)(due, rs_vec_all((char)0x80)));
 }
 
+/* The last bytes that do not ask for more behind them. */
+static const unsigned char last_max[RS_VEC] = {
+	[0 ... RS_VEC - 4] = 255,
+	[RS_VEC - 3] = 0xef,
+	[RS_VEC - 2] = 0xdf,
+	[RS_VEC - 1] = 0xbf,
+};
+
+static inline bool no_errors(rs_vec errors, rs_vec last)
+{
+	/* A sequence without end shows in the byte behind it, which a full last vector does not have. */
+	errors = RS_VEC_BITS(or)(errors, RS_VEC_OP(subs_epu8)(last, rs_vec_load(last_max)));
+	errors = RS_VEC_OP(cmpeq_epi8)(errors, rs_vec_all(0));
+	return rs_vec_mask(errors) == RS_VEC_FULL;
+}
+
 /* Is it all valid UTF-8? Reads up to RS_VEC - 1 bytes behind. */
 static inline bool valid(const char *s, size_t len)
 {
-	/* The last bytes that do not ask for more behind them. */
-	static const unsigned char last_max[RS_VEC] = {
-		[0 ... RS_VEC - 4] = 255,
-		[RS_VEC - 3] = 0xef,
-		[RS_VEC - 2] = 0xdf,
-		[RS_VEC - 1] = 0xbf,
-	};
 	rs_vec prev = rs_vec_all(0), errors = rs_vec_all(0);
 
 	for (size_t i = 0; i < len; i += RS_VEC) {
@@ -152,14 +161,29 @@ static inline bool valid(const char *s, size_t len)
 		errors = RS_VEC_BITS(or)(errors, utf8_errors(v, prev));
 		prev = v;
 	}
-	/* A sequence without end shows in the byte behind it, which a full last vector does not have. */
-	errors = RS_VEC_BITS(or)(errors, RS_VEC_OP(subs_epu8)(prev, rs_vec_load(last_max)));
-	errors = RS_VEC_OP(cmpeq_epi8)(errors, rs_vec_all(0));
-	return rs_vec_mask(errors) == RS_VEC_FULL;
+	return no_errors(errors, prev);
+}
+
+/* Text of one vector at most that is valid and has nothing to escape: copied. false: it is not that. */
+static inline bool short_and_valid(char *p, const char *s, size_t len, bool json)
+{
+	rs_vec v;
+
+	if (len > RS_VEC)
+		return false;
+	v = head_of(rs_vec_load(s), len);
+	if (!no_errors(utf8_errors(v, rs_vec_all(0)), v))
+		return false;
+	if (json && rs_vec_first(rs_vec_json_special(v) & ~rs_vec_mask(v), len))
+		return false;
+	rs_vec_store(p, v);
+	return true;
 }
 
 char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final)
 {
+	if (short_and_valid(p, s, len, false))
+		return p + len;
 	if (final)
 		len = without_cut(s, len);
 	if (!valid(s, len))
@@ -173,6 +197,8 @@ char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final)
 {
 	bool checked = false;
 
+	if (short_and_valid(p, s, len, true))
+		return p + len;
 	if (final)
 		len = without_cut(s, len);
 	for (size_t i = 0; i < len; i += RS_VEC) {

@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+char *rs_json_u64_long(char *p, uint64_t v)
+{
+	return rs_json_u64(p, v);
+}
+
 /* digits d1d2…dn with the point after the first one moved by exp10, in the style of Python's repr. */
 static char *format(char *p, const char *digits, int n, int exp10)
 {
