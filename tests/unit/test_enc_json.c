@@ -22,7 +22,7 @@
 		.type = RS_VAL_STR, .len = sizeof(s) - 1, .str = s PAD                             \
 	}
 
-static const struct rs_key dynamic = { TEXT("strange \"key\""), RS_KEY_DYNAMIC };
+static const struct rs_key dynamic = { .name = TEXT("strange \"key\""), .id = RS_KEY_DYNAMIC };
 
 static void add_spans(struct rs_batch *b, unsigned n)
 {
