@@ -403,6 +403,24 @@ static int parse_flags(struct rs_config *cfg, int argc, char **argv)
 	return 0;
 }
 
+/* OpenTelemetry's variables give times in milliseconds, without a unit. */
+static const char *with_unit(struct rs_config *cfg, const struct rs_option *o, const char *name,
+			     const char *value)
+{
+	size_t n = strlen(value);
+	uint64_t v;
+	char *text;
+
+	if (o->type != RS_OT_DURATION || strncmp(name, "OTEL_", 5) != 0 || !str_u64(str_c(value), &v))
+		return value;
+	text = rs_arena_alloc(&cfg->arena, n + 3);
+	if (!text)
+		return value;
+	memcpy(text, value, n);
+	memcpy(text + n, "ms", 3);
+	return text;
+}
+
 static int read_environment(struct rs_config *cfg)
 {
 	for (int id = 0; id < RS_O_COUNT; id++) {
@@ -422,6 +440,7 @@ static int read_environment(struct rs_config *cfg)
 			value = getenv(name);
 			if (!value || !*value)
 				continue;
+			value = with_unit(cfg, o, name, value);
 			err = rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_ENV, name, value);
 			if (err)
 				return err;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exporters — the exporters of one agent: each batch goes to all of them, each has its own queue.
+ *
+ * Which ones: --exporter NAME[=TARGET],… (or its environment variables); without it what the environment
+ * tells of backends (OTEL_EXPORTER_OTLP_*, DD_AGENT_HOST, DD_TRACE_AGENT_URL, SENTRY_DSN), all of them;
+ * without that otlp-http to this machine.
+ */
+#ifndef RS_EXPORT_EXPORTERS_H
+#define RS_EXPORT_EXPORTERS_H
+
+#include "base/counters.h"
+#include "export/exporter.h"
+
+#define RS_EXPORTERS_MAX 8
+
+struct rs_exporters {
+	struct rs_loop *loop;
+	struct rs_http http;
+	struct rs_loop_timer tick;
+	struct rs_arena mem;
+	int n;
+	struct rs_exporter e[RS_EXPORTERS_MAX];
+};
+
+/* cfg must outlive it. 0, or -errno with a line in err (-EINVAL: a mistake of the user's). */
+int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct rs_config *cfg, char *err,
+		      size_t size);
+/* Never blocks; what cannot be kept is counted. */
+void rs_exporters_batch(struct rs_exporters *x, const struct rs_batch *b);
+/* Sends what is queued, turning the loop; until all is gone, the time is over or the loop is stopped. */
+void rs_exporters_drain(struct rs_exporters *x, uint64_t timeout_ns);
+/* Harmless on a zeroed struct. */
+void rs_exporters_close(struct rs_exporters *x);
+
+/* The ledger's stage export: every exporter is given every span, so spans count once for each.
+ * in_batch: spans that are not handed over yet. */
+void rs_exporters_ledger(const struct rs_exporters *x, uint64_t in_batch, struct rs_counters *n);
+/* Waiting or in flight, in all exporters. */
+uint64_t rs_exporters_held(const struct rs_exporters *x);
+
+#endif
