@@ -11,6 +11,7 @@
 #include "agent_status.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "export/exporters.h"
 #include "export/out.h"
 #include "kernel/kernel.h"
 #include "loop/loop.h"
@@ -36,7 +37,8 @@ struct agent {
 	struct rs_loop loop;
 	struct rs_kernel *kernel;
 	struct rs_pipeline pl;
-	struct rs_out out;
+	struct rs_out out;	      /* `trace` */
+	struct rs_exporters exporters; /* `run` */
 	struct rs_control control;
 	FILE *record; /* `record` only */
 	int rc;       /* enum rs_exit */
@@ -46,6 +48,7 @@ struct agent {
 	uint64_t drain_period;
 	unsigned ticks;
 	uint64_t last_record_ns, last_flush_ns, started_ns;
+	uint64_t flush_ns; /* a batch waits no longer for more spans */
 	uint64_t recorded;
 
 	pid_t child; /* the command being traced; 0: none */
@@ -65,12 +68,17 @@ static void stop(struct agent *a, int rc)
 static void on_flush(void *arg, const struct rs_batch *b)
 {
 	struct agent *a = arg;
-	int rc = rs_out_batch(&a->out, b);
+	int rc;
 
 	a->last_flush_ns = a->pl.now;
-	if (rc == -EPIPE && a->cfg->command != RS_CMD_run)
+	if (a->cfg->command == RS_CMD_run) {
+		rs_exporters_batch(&a->exporters, b);
+		return;
+	}
+	rc = rs_out_batch(&a->out, b);
+	if (rc == -EPIPE) {
 		stop(a, RS_EXIT_OK); /* `ringspan trace | head`: enough was seen */
-	else if (rc && a->cfg->command != RS_CMD_run) {
+	} else if (rc) {
 		rs_error("cannot write spans: %s", strerror(-rc));
 		stop(a, RS_EXIT_FAILED);
 	}
@@ -148,7 +156,7 @@ static void on_tick(void *arg)
 		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)
 			rs_pipeline_sweep_end(&a->pl);
 	}
-	if (a->pl.batch.nspans && now - a->last_flush_ns >= FLUSH_NS)
+	if (a->pl.batch.nspans && now - a->last_flush_ns >= a->flush_ns)
 		rs_pipeline_flush(&a->pl);
 	rs_out_tick(&a->out, now);
 }
@@ -260,6 +268,7 @@ static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *
 		.max_conns = (uint32_t)cfg->max_connections,
 		.request_timeout_ns = cfg->request_timeout,
 		.max_spans = cfg->command == RS_CMD_trace ? cfg->count : 0,
+		.batch_spans = cfg->command == RS_CMD_run ? (uint32_t)cfg->batch_spans : 0,
 		.live = true,
 		.wall_offset = rs_clock_wall_offset(),
 	};
@@ -269,9 +278,7 @@ static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *
 static int open_output(struct agent *a)
 {
 	struct rs_config *cfg = a->cfg;
-	const char *format = cfg->format, *path = cfg->output;
-	bool append = false;
-	char err[256];
+	char err[512];
 	int rc;
 
 	if (cfg->command == RS_CMD_record) {
@@ -287,17 +294,13 @@ static int open_output(struct agent *a)
 		return RS_EXIT_OK;
 	}
 	if (cfg->command == RS_CMD_run) {
-		format = "otlp-json";
-		if (cfg->file && cfg->source[RS_O_exporter] == RS_FROM_DEFAULT)
-			cfg->exporter = RS_EXPORTER_FILE;
-		path = cfg->exporter == RS_EXPORTER_FILE ? cfg->file : NULL;
-		append = true;
-		if (cfg->exporter == RS_EXPORTER_FILE && !path) {
-			rs_error("--exporter file: where to? give --file FILE");
-			return RS_EXIT_USAGE;
-		}
+		rc = rs_exporters_open(&a->exporters, &a->loop, cfg, err, sizeof(err));
+		if (rc)
+			rs_error("%s", err);
+		return rc == -EINVAL ? RS_EXIT_USAGE : rc ? RS_EXIT_FAILED : RS_EXIT_OK;
 	}
-	rc = rs_out_open(&a->out, format, path, append, (enum rs_color)a->cfg->color, &a->pl.n, err, sizeof(err));
+	rc = rs_out_open(&a->out, cfg->format, cfg->output, false, (enum rs_color)cfg->color, &a->pl.n, err,
+			 sizeof(err));
 	if (rc) {
 		rs_error("%s", err);
 		return rc == -ENOENT ? RS_EXIT_USAGE : RS_EXIT_FAILED;
@@ -313,10 +316,9 @@ static void on_status(void *arg, struct rs_status *s)
 		.pl = &a->pl,
 		.kernel = a->kernel,
 		.out = &a->out,
-		.exporter = cfg->command != RS_CMD_run		   ? cfg->format :
-			    cfg->exporter == RS_EXPORTER_FILE ? "file" :
-								"stdout",
-		.target = cfg->command == RS_CMD_run && cfg->file ? cfg->file : cfg->output ? cfg->output : "-",
+		.exporters = cfg->command == RS_CMD_run ? &a->exporters : NULL,
+		.exporter = cfg->format,
+		.target = cfg->output ? cfg->output : "-",
 		.now_ns = rs_clock_mono(),
 		.started_ns = a->started_ns,
 		.last_record_ns = a->last_record_ns,
@@ -416,6 +418,20 @@ static void finish(struct agent *a)
 		rs_pipeline_finish(&a->pl);
 }
 
+/* Nothing new comes in any more: only exporters have work. A second signal ends that too. */
+static void drain_exporters(struct agent *a)
+{
+	if (!a->exporters.n)
+		return;
+	rs_loop_timer_stop(&a->loop, &a->drain);
+	rs_loop_timer_stop(&a->loop, &a->tick);
+	rs_loop_timer_stop(&a->loop, &a->end);
+	rs_loop_del(&a->loop, &a->ring);
+	rs_exporters_drain(&a->exporters, a->cfg->drain_time);
+	rs_exporters_end(&a->exporters);
+	rs_exporters_ledger(&a->exporters, 0, &a->pl.n);
+}
+
 /* The last word: what was seen, and what was not. */
 static void summarize(struct agent *a)
 {
@@ -441,6 +457,7 @@ static void release(struct agent *a)
 		a->rc = RS_EXIT_FAILED;
 	}
 	rs_out_close(&a->out);
+	rs_exporters_close(&a->exporters);
 	rs_loop_timer_stop(&a->loop, &a->drain);
 	rs_loop_timer_stop(&a->loop, &a->tick);
 	rs_loop_timer_stop(&a->loop, &a->end);
@@ -469,6 +486,7 @@ int rs_agent_capture(struct rs_config *cfg)
 		}
 		finish(a);
 		rs_out_flush(&a->out);
+		drain_exporters(a);
 		summarize(a);
 	} else if (a->child) {
 		kill(a->child, SIGKILL); /* it waits at its gate and has run nothing */

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "export/spool.h"
+
 static uint64_t age(uint64_t now, uint64_t then)
 {
 	if (!then)
@@ -94,6 +96,39 @@ static void add_protocols(struct rs_status *s, const struct rs_pipeline *pl)
 	}
 }
 
+static void add_exporters(struct rs_status *s, const struct rs_agent_view *v)
+{
+	for (int i = 0; i < v->exporters->n; i++) {
+		const struct rs_exporter *e = &v->exporters->e[i];
+		struct rs_status_exporter *to = rs_status_add_exporter(s);
+
+		if (!to)
+			return;
+		to->name = e->ops->name;
+		to->target = rs_status_str(s, str_c(e->target));
+		to->protocol = rs_status_str(s, str_c(e->protocol));
+		to->state = !e->last_ok_ns && !e->last_err_ns ? RS_EXPORT_IDLE :
+			    e->last_err_ns > e->last_ok_ns    ? RS_EXPORT_FAILING :
+								RS_EXPORT_OK;
+		to->sent = e->sent;
+		to->queued = rs_exporter_held(e) + v->pl->batch.nspans;
+		to->queue_bytes = e->q.bytes;
+		to->queue_max_bytes = e->q.max_bytes;
+		to->retried = e->retried;
+		to->uncertain = e->uncertain;
+		to->spool_bytes = rs_spool_bytes(e->spool);
+		to->requests = e->requests;
+		for (int k = 0; k < RS_LOSS_COUNT; k++) {
+			to->failed += e->lost[k];
+			to->lost[k].name = rs_loss_name((enum rs_loss)k);
+			to->lost[k].spans = e->lost[k];
+		}
+		to->last_success_age_ns = age(v->now_ns, e->last_ok_ns);
+		to->last_error_age_ns = age(v->now_ns, e->last_err_ns);
+		to->last_error = rs_status_str(s, str_c(e->last_error));
+	}
+}
+
 static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
 {
 	const struct rs_out *o = v->out;
@@ -127,8 +162,13 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	add_probes(s, v->kernel);
 	add_processes(s, &v->pl->procs);
 	add_protocols(s, v->pl);
-	add_exporter(s, v);
 	rs_pipeline_gauges(v->pl);
+	if (v->exporters) {
+		add_exporters(s, v);
+		rs_exporters_ledger(v->exporters, v->pl->batch.nspans, &v->pl->n);
+	} else {
+		add_exporter(s, v);
+	}
 	s->user = v->pl->n;
 	rs_kernel_counters(v->kernel, s->kernel_counters);
 	rs_kernel_usage(v->kernel, &u);

@@ -3,6 +3,7 @@
 #ifndef RS_AGENT_STATUS_H
 #define RS_AGENT_STATUS_H
 
+#include "export/exporters.h"
 #include "export/out.h"
 #include "kernel/kernel.h"
 #include "pipeline.h"
@@ -12,6 +13,7 @@ struct rs_agent_view {
 	struct rs_pipeline *pl;
 	struct rs_kernel *kernel;
 	const struct rs_out *out;
+	const struct rs_exporters *exporters; /* of `run`; NULL: out */
 	const char *exporter, *target; /* target: file, or "-" */
 	uint64_t now_ns, started_ns;   /* CLOCK_MONOTONIC */
 	uint64_t last_record_ns;       /* 0: none yet */

@@ -757,22 +757,45 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 	return rc ? rc : open_spool(e, err, size);
 }
 
+static void stop_sends(struct rs_exporter *e)
+{
+	for (int i = 0; i < RS_EXPORT_INFLIGHT; i++) {
+		struct rs_send *s = &e->send[i];
+
+		if (!s->item)
+			continue;
+		if (s->req.sent_all)
+			e->uncertain += s->item->spans;
+		rs_http_cancel(&s->req);
+		rs_queue_back(&e->q, s->item);
+		end_send(s);
+	}
+}
+
+void rs_exporter_end(struct rs_exporter *e)
+{
+	struct rs_list *pos, *tmp;
+
+	stop_sends(e);
+	rs_list_for_each_safe (pos, tmp, &e->q.waiting) {
+		struct rs_item *it = rs_list_entry(pos, struct rs_item, link);
+
+		if (it->spool_id)
+			continue;
+		e->lost[RS_LOSS_SHUTDOWN] += it->spans;
+		rs_queue_done(&e->q, it);
+	}
+}
+
 void rs_exporter_release(struct rs_exporter *e)
 {
-	struct rs_list *pos;
-
 	if (!e->ops)
 		return;
-	for (int i = 0; i < RS_EXPORT_INFLIGHT; i++) {
+	stop_sends(e);
+	for (int i = 0; i < RS_EXPORT_INFLIGHT; i++)
 		rs_http_req_release(&e->send[i].req);
-		rs_payload_release(&e->send[i].zip);
-	}
 	if (e->ops->close)
 		e->ops->close(e);
-	rs_list_for_each (pos, &e->q.waiting)
-		e->lost[RS_LOSS_SHUTDOWN] += rs_list_entry(pos, struct rs_item, link)->spans;
-	rs_list_for_each (pos, &e->q.flying)
-		e->lost[RS_LOSS_SHUTDOWN] += rs_list_entry(pos, struct rs_item, link)->spans;
 	rs_queue_release(&e->q);
 	rs_spool_close(e->spool);
 	for (int i = 0; i < RS_EXPORT_FORMS; i++)

@@ -154,8 +154,10 @@ struct rs_exporter {
 int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, const char *target,
 		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop, char *err,
 		     size_t size);
-/* What is still queued is counted as lost (SHUTDOWN), unless it is in the spool. */
 void rs_exporter_release(struct rs_exporter *e);
+/* Requests are broken off; what is still queued is counted as lost (SHUTDOWN), unless it is in the spool:
+ * that stays held, for the next run. */
+void rs_exporter_end(struct rs_exporter *e);
 
 /* Encodes and queues; sends what can be sent. Never fails: what is lost is counted. */
 void rs_exporter_batch(struct rs_exporter *e, const struct rs_batch *b);

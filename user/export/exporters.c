@@ -103,6 +103,8 @@ static int add_from_environment(struct rs_exporters *x, const struct rs_config *
 		    !(datadog || cfg->sentry_dsn);
 	int rc = 0;
 
+	if (cfg->file)
+		return add(x, cfg, STR("file"), STR_NONE, err, size);
 	if (otlp)
 		rc = add(x, cfg, STR("otlp"), STR_NONE, err, size);
 	if (!rc && datadog)
@@ -161,6 +163,12 @@ void rs_exporters_drain(struct rs_exporters *x, uint64_t timeout_ns)
 		if (rs_loop_turn(x->loop, DRAIN_TURN) < 0)
 			break;
 	}
+}
+
+void rs_exporters_end(struct rs_exporters *x)
+{
+	for (int i = 0; i < x->n; i++)
+		rs_exporter_end(&x->e[i]);
 }
 
 void rs_exporters_close(struct rs_exporters *x)

@@ -30,6 +30,8 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 void rs_exporters_batch(struct rs_exporters *x, const struct rs_batch *b);
 /* Sends what is queued, turning the loop; until all is gone, the time is over or the loop is stopped. */
 void rs_exporters_drain(struct rs_exporters *x, uint64_t timeout_ns);
+/* The end: what is still queued is counted as lost, unless it is in a spool (then it is still held). */
+void rs_exporters_end(struct rs_exporters *x);
 /* Harmless on a zeroed struct. */
 void rs_exporters_close(struct rs_exporters *x);
 

@@ -228,6 +228,15 @@ static json_t *ledger(const struct rs_status *s)
 	return list;
 }
 
+static json_t *losses(const struct rs_status_exporter *e)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < RS_STATUS_LOSSES && e->lost[i].name; i++)
+		set_num(o, e->lost[i].name, e->lost[i].spans);
+	return o;
+}
+
 static json_t *exporters(const struct rs_status *s)
 {
 	static const char *const state[] = { "idle", "ok", "failing" };
@@ -242,6 +251,14 @@ static json_t *exporters(const struct rs_status *s)
 		set_num(o, "sent", e->sent);
 		set_num(o, "failed", e->failed);
 		set_num(o, "queued", e->queued);
+		set_str(o, "protocol", e->protocol);
+		set_num(o, "queue_bytes", e->queue_bytes);
+		set_num(o, "queue_max_bytes", e->queue_max_bytes);
+		set_num(o, "spool_bytes", e->spool_bytes);
+		set_num(o, "retried", e->retried);
+		set_num(o, "uncertain", e->uncertain);
+		set_num(o, "requests", e->requests);
+		json_object_set_new(o, "lost", losses(e));
 		set_age(o, "last_success_age_ns", e->last_success_age_ns);
 		set_str(o, "last_error", e->last_error);
 		set_age(o, "last_error_age_ns", e->last_error_age_ns);

@@ -15,8 +15,9 @@
  *   processes[{pid, comm, service, connections, requests, spans, errors, why_not}], processes_left_out
  *   protocols[{name, connections, requests, spans, errors}]
  *   ledger[{stage, name, kind, value, help, remedy}]     kind: in, out, dropped, held, info
- *   exporters[{name, target, state, sent, failed, queued, last_success_age_ns, last_error,
- *              last_error_age_ns}]                       state: ok, failing, idle
+ *   exporters[{name, target, protocol, state, sent, failed, lost{cause: spans}, queued, queue_bytes,
+ *              queue_max_bytes, spool_bytes, retried, uncertain, requests, last_success_age_ns,
+ *              last_error, last_error_age_ns}]           state: ok, failing, idle
  *   usage{cpu_user_ns, cpu_system_ns, rss_bytes, map_bytes, bpf_stats, bpf_run_ns, bpf_runs}
  *
  * Memory: all lists live in the snapshot's arena, which is bounded; what does not fit is counted.
@@ -28,6 +29,7 @@
 #include "base/counters.h"
 
 #define RS_STATUS_ARENA (4u << 20) /* bytes of one snapshot's lists at most */
+#define RS_STATUS_LOSSES 12
 #define RS_STATUS_NEVER UINT64_MAX /* an age: has not happened */
 
 /* The numbers of bpf/shared/counters.def, in its order. */
@@ -83,8 +85,15 @@ struct rs_status_protocol {
 struct rs_status_exporter {
 	struct rs_status_exporter *next;
 	const char *name, *target; /* target: URL without secrets, file, … */
+	const char *protocol;	   /* as negotiated */
 	enum rs_status_export_state state;
 	uint64_t sent, failed, queued;			 /* spans */
+	uint64_t retried, uncertain, requests;
+	uint64_t queue_bytes, queue_max_bytes, spool_bytes;
+	struct {
+		const char *name; /* NULL: none left */
+		uint64_t spans;
+	} lost[RS_STATUS_LOSSES]; /* `failed` by cause */
 	uint64_t last_success_age_ns, last_error_age_ns; /* or RS_STATUS_NEVER */
 	const char *last_error;
 };
