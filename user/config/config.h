@@ -73,11 +73,7 @@ enum rs_option_id {
 };
 
 /* ENUM values: --capture is an enum rs_capture_mode (kernel/kernel.h), --color an enum rs_color
- * (base/term.h), --log-level an enum rs_log_level (base/log.h), --exporter: */
-enum rs_exporter {
-	RS_EXPORTER_STDOUT,
-	RS_EXPORTER_FILE,
-};
+ * (base/term.h), --log-level an enum rs_log_level (base/log.h). */
 
 #define RS_CT_BOOL     bool
 #define RS_CT_STR      const char *
