@@ -49,7 +49,7 @@ enum rs_msg_type {
 enum rs_field_id {
 	RS_F_NONE,
 	RS_F_TRACEPARENT, /* W3C; each occurrence is one field: two of them are an error of the sender */
-	RS_F_TRACESTATE, /* W3C; each occurrence is one field, in order */
+	RS_F_TRACESTATE,       /* W3C; each occurrence is one field, in order */
 	RS_F_DATADOG_TRACE_ID, /* the others are named in trace_headers.c */
 	RS_F_DATADOG_PARENT_ID,
 	RS_F_DATADOG_PRIORITY,
@@ -110,9 +110,10 @@ enum rs_parse {
 
 /* What parsers are told when the stream cannot give them the next bytes. */
 struct rs_gap {
-	uint64_t len;	 /* bytes missing */
+	uint64_t len;	 /* bytes missing; more than tail.len */
 	struct str tail; /* the last bytes of the missing part (rs_ev_data.tail), or empty */
-	bool last;	 /* the stream has ended: no byte will follow (len 0) */
+	bool last; /* the stream has ended: no byte will follow (len 0). What a SKIP still waits for does
+			  * not come: the stream layer takes it off the END's body_size and says ABORTED */
 };
 
 struct rs_exchange;
@@ -133,8 +134,8 @@ struct rs_proto_ops {
 			       size_t *ret_used, struct rs_msg *ret_msg);
 
 	/* The bytes after `in` are missing (or the stream has ended). May yield a message from what there
-	 * is (RS_MSGF_CUT): OK, to be called again until it says SKIP (lived with: *ret_used of gap->len is
-	 * accounted for) or INVALID (resynchronise after the gap). */
+	 * is (RS_MSGF_CUT): OK, which uses up `in`; to be called again, with nothing in `in`, until it says
+	 * SKIP (what is missing can be lived with) or INVALID (resynchronise after the gap). */
 	enum rs_parse (*gap)(void *state, enum rs_ev_dir dir, enum rs_ev_role role, struct str in,
 			     const struct rs_gap *gap, struct rs_msg *ret_msg);
 
@@ -143,7 +144,8 @@ struct rs_proto_ops {
 	enum rs_parse (*flip)(void *state, enum rs_ev_dir dir, enum rs_ev_role role,
 			      struct rs_msg *ret_msg);
 
-	/* After INVALID or a gap: offset in `in` at which a message may start, or in.len. */
+	/* After INVALID (then `in` starts one byte later) or a gap: offset in `in` at which a message may
+	 * start, or in.len. Puts the direction's state back to the start of a message. */
 	size_t (*resync)(void *state, enum rs_ev_dir dir, enum rs_ev_role role, struct str in);
 
 	/* A finished exchange's name, kind, status and attributes. */
