@@ -393,7 +393,7 @@ void rs_pipeline_finish(struct rs_pipeline *pl)
 	while (rs_conns_oldest(&pl->conns)) {
 		struct rs_conn *c = rs_conns_oldest(&pl->conns);
 
-		drop_conn(pl, c, RS_XEND_TIMEOUT, pl->now);
+		drop_conn(pl, c, RS_XEND_STOPPED, pl->now);
 	}
 	rs_pipeline_flush(pl);
 }

@@ -65,7 +65,7 @@ void rs_pipeline_sweep_end(struct rs_pipeline *pl);
 /* Sends what is in the batch. */
 void rs_pipeline_flush(struct rs_pipeline *pl);
 
-/* The input has ended: every connection and open exchange ends (RS_XEND_TIMEOUT), all is flushed. */
+/* The input has ended: every connection and open exchange ends (RS_XEND_STOPPED), all is flushed. */
 void rs_pipeline_finish(struct rs_pipeline *pl);
 
 /* Brings the gauges in pl->n up to date. */

@@ -216,6 +216,7 @@ static void test_hostile(void **state)
 	s = span(f, "s\x1b[2J", 1, 1, 0, RS_KIND_CLIENT, 0, 1,
 		 "/\x1b[31m\r\n\xff\xc2\x9b\xe2\x80\xae", 0);
 	attr_str(f, s, RS_K_ERROR_TYPE, "bad\nline");
+	s->status = RS_STATUS_ERROR;
 	attr_str(f, s, RS_K_SERVER_ADDRESS, "h\x1bost");
 	s->events = &e;
 	s->nevents = 1;
@@ -271,7 +272,7 @@ static void test_color(void **state)
 	struct fixture *f = setup(true, 100);
 
 	(void)state;
-	span(f, "a", 1, 1, 0, RS_KIND_SERVER, 0, 1, "/a", 503);
+	span(f, "a", 1, 1, 0, RS_KIND_SERVER, 0, 1, "/a", 503)->status = RS_STATUS_ERROR;
 	send_batch(f, 1);
 	assert_non_null(strstr(written(f), "\033[31m503\033[0m"));
 	teardown(f);

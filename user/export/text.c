@@ -297,7 +297,7 @@ static void describe(struct held *h, const struct rs_span *s, const struct rs_re
 	h->start_ns = s->start_ns;
 	h->end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns;
 	h->code = code > 0 && code < 1000 ? (uint16_t)code : 0;
-	h->error = s->status == RS_STATUS_ERROR || find(&s->attrs, RS_K_ERROR_TYPE);
+	h->error = s->status == RS_STATUS_ERROR;
 	h->service[0] = h->request[0] = h->peer[0] = h->note[0] = 0;
 	if (!service.len)
 		service = find_str(&r->attrs, RS_K_PROCESS_EXECUTABLE_NAME);

@@ -30,7 +30,8 @@ enum rs_xend {
 	RS_XEND_RESET,	   /* reset by the peer, or by this side */
 	RS_XEND_PROC_GONE, /* the traced process ended with it open */
 	RS_XEND_LOST,	   /* the end was not captured */
-	RS_XEND_TIMEOUT,   /* nothing for longer than the configured time; or the agent ended */
+	RS_XEND_TIMEOUT,   /* nothing for longer than the configured time */
+	RS_XEND_STOPPED,   /* the agent ended first: nothing is known to be wrong */
 };
 
 struct rs_exchange {

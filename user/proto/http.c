@@ -412,6 +412,8 @@ static struct str end_word(const struct rs_exchange *x)
 		return STR("process_exited");
 	case RS_XEND_TIMEOUT:
 		return STR("timeout");
+	case RS_XEND_STOPPED:
+		return x->has_response ? STR_NONE : STR("capture_ended");
 	case RS_XEND_LOST:
 		/* With a status, what is missing is ours to explain, not the request's. */
 		return x->has_response ? STR_NONE : STR("capture_lost");
@@ -433,7 +435,7 @@ static void describe_outcome(const struct rs_exchange *x, struct str status, str
 		return;
 	rs_build_str(b, RS_K_ERROR_TYPE, error);
 	/* That we did not see the response is no error of the request. */
-	if (x->end != RS_XEND_LOST || code)
+	if ((x->end != RS_XEND_LOST && x->end != RS_XEND_STOPPED) || code)
 		b->span->status = RS_STATUS_ERROR;
 }
 
