@@ -84,11 +84,10 @@ static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct r
 }
 
 /* A finished exchange becomes a span and is given back. */
-static void finish(struct rs_pipeline *pl, struct rs_open *o)
+static void emit(struct rs_pipeline *pl, struct rs_open *o)
 {
 	struct rs_proc *p;
 
-	rs_trace_forget(&pl->trace, o);
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
@@ -102,10 +101,48 @@ static void finish(struct rs_pipeline *pl, struct rs_open *o)
 		else
 			pl->n.v[RS_C_TRACE_NO_MEMORY]++;
 	}
+	rs_trace_forget(&pl->trace, o);
 	rs_pair_put(&pl->pair, o);
 	pl->done = pl->o.max_spans && pl->n.v[RS_C_TRACE_SPANS] >= pl->o.max_spans;
 	if (pl->done || pl->batch.nspans >= pl->o.batch_spans)
 		rs_pipeline_flush(pl);
+}
+
+/* Its connection may go meanwhile. False: there is no room. */
+static bool hold(struct rs_pipeline *pl, struct rs_open *o)
+{
+	struct rs_held *h = rs_pool_get(&pl->held_pool);
+
+	if (!h)
+		return false;
+	h->o = o;
+	h->conn = *o->x.conn;
+	o->x.conn = &h->conn;
+	rs_pair_detach(&pl->pair, o);
+	rs_list_add_tail(&pl->held, &h->node);
+	return true;
+}
+
+/* Those that need not wait any more; `all`: whether or not. */
+static void release_held(struct rs_pipeline *pl, bool all)
+{
+	while (!rs_list_empty(&pl->held)) {
+		struct rs_held *h = rs_list_entry(pl->held.next, struct rs_held, node);
+
+		if (!all && rs_trace_waits(h->o, pl->now))
+			return;
+		emit(pl, h->o);
+		rs_list_del(&h->node);
+		rs_pool_put(&pl->held_pool, h);
+	}
+}
+
+static void finish(struct rs_pipeline *pl, struct rs_open *o)
+{
+	rs_trace_end(&pl->trace, o);
+	if (!pl->done && rs_trace_waits(o, pl->now) && hold(pl, o))
+		return;
+	emit(pl, o);
 }
 
 /* All open exchanges of a connection end, but `keep` (NULL: none). */
@@ -151,6 +188,7 @@ static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend en
 
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, on_message, &f);
 	end_exchanges(pl, c, NULL, end, ts_ns);
+	rs_trace_conn_gone(c);
 	rs_l7_release(&c->l7, &pl->l7);
 	set_proc(c, NULL);
 	rs_conns_drop(&pl->conns, c);
@@ -183,6 +221,8 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
 	if (ev->tgid)
 		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
+	if (ev->role == RS_ROLE_CLIENT && c->synced)
+		rs_trace_connect(&pl->trace, c, ev->tid, false);
 }
 
 static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
@@ -317,6 +357,7 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		return;
 	}
 	pl->n.v[RS_C_SOURCE_PASSED]++;
+	release_held(pl, false);
 }
 
 /* An exited process: its exchanges end if its sockets did not close by themselves (Unix sockets tell
@@ -352,6 +393,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 			break;
 		end_open(pl, o, RS_XEND_TIMEOUT, pl->now);
 	}
+	release_held(pl, false);
 }
 
 void rs_pipeline_sweep_begin(struct rs_pipeline *pl)
@@ -395,6 +437,7 @@ void rs_pipeline_finish(struct rs_pipeline *pl)
 
 		drop_conn(pl, c, RS_XEND_STOPPED, pl->now);
 	}
+	release_held(pl, true);
 	rs_pipeline_flush(pl);
 }
 
@@ -406,6 +449,7 @@ void rs_pipeline_gauges(struct rs_pipeline *pl)
 	rs_list_for_each (pos, &pl->pair.all)
 		open += rs_list_entry(pos, struct rs_open, of_all)->has_request;
 	pl->n.v[RS_C_PAIR_OPEN] = open;
+	pl->n.v[RS_C_TRACE_HELD] = pl->held_pool.in_use;
 	pl->n.v[RS_C_EXPORT_HELD] = pl->batch.nspans;
 	pl->n.v[RS_C_EXPORT_SPANS] = pl->n.v[RS_C_TRACE_SPANS];
 }
@@ -426,7 +470,9 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
-	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, &pl->pair, &pl->n);
+	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, pl->o.max_requests, &pl->pair, &pl->n);
+	rs_pool_init(&pl->held_pool, sizeof(struct rs_held), pl->o.max_requests / 4);
+	rs_list_init(&pl->held);
 	pl->trace.wall_offset = pl->o.wall_offset;
 	rs_batch_init(&pl->batch, pl->o.batch_bytes);
 	return rs_l7_env_init(&pl->l7);
@@ -442,13 +488,16 @@ void rs_pipeline_release(struct rs_pipeline *pl)
 		while (!rs_list_empty(&c->open)) {
 			struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
 
+			rs_trace_end(&pl->trace, o);
 			rs_trace_forget(&pl->trace, o);
 			rs_pair_put(&pl->pair, o);
 		}
+		rs_trace_conn_gone(c);
 		rs_l7_release(&c->l7, &pl->l7);
 		set_proc(c, NULL);
 		rs_conns_drop(&pl->conns, c);
 	}
+	rs_pool_release(&pl->held_pool); /* what it refers to goes with the pools below */
 	rs_batch_release(&pl->batch);
 	rs_trace_release(&pl->trace);
 	rs_pair_release(&pl->pair);

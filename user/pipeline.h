@@ -25,6 +25,13 @@ struct rs_pipeline_opts {
 	bool live;                   /* read /proc of processes */
 };
 
+/* A finished exchange whose span waits for the other end's record (trace.h); conn may be gone. */
+struct rs_held {
+	struct rs_list node;
+	struct rs_open *o;
+	struct rs_conn_info conn;
+};
+
 struct rs_pipeline {
 	struct rs_pipeline_opts o;
 	struct rs_counters n;
@@ -34,6 +41,8 @@ struct rs_pipeline {
 	struct rs_trace trace;
 	struct rs_procs procs;
 	struct rs_batch batch;
+	struct rs_pool held_pool;
+	struct rs_list held; /* struct rs_held.node, oldest first */
 	struct {
 		uint64_t requests, spans, errors;
 	} proto[RS_PROTO_COUNT];

@@ -7,7 +7,8 @@ CASE.expect      written by hand, before the program ran: a line per span,
                  KIND METHOD TARGET STATUS START-END [KEY=VALUE…]
                  times in µs of the script, '-' no status, '*' any end, '?' any target. Keys: error, events ('*':
                  some; none without the key), parent (target of the parent's span, or its id; none without the
-                 key), trace, id, status, name, req_body, resp_body, attr.NAME, nowhere (text that must not occur).
+                 key), links (TYPE>target, with commas; none without the key), trace (target or id), id, status, name, req_body, resp_body, attr.NAME, nowhere (text that must not occur).
+                 Of a target that two spans have: client:/x or server:/x.
 CASE.spans.json  all that is put out, rewritten by --update; its diff is for review.
 After each replay every stage of the ledger must add up: in = out + dropped + held.
 """
@@ -63,7 +64,11 @@ def check_span(span, words, spans, base):
     else:
         same("events", ",".join(events), want.get("events", ""))
     parent = span.get("parent_span_id") or ""
-    by_target = {target(s): s for s in spans}
+    by_target = {**{target(s): s for s in spans}, **{f"{str(s['kind']).lower()}:{target(s)}": s for s in spans}}
+    by_id = {s["span_id"]: f"{str(s['kind']).lower()}:{target(s)}" for s in spans}
+    links = [f"{x['attributes'].get('ringspan.link.type')}>{by_id.get(x['span_id'], x['span_id'])}"
+             for x in span.get("links", [])]
+    same("links", ",".join(links), want.get("links", ""))
     if want.get("parent", "") in by_target:
         above = by_target[want["parent"]]
         same("parent", parent, above["span_id"])
@@ -75,7 +80,7 @@ def check_span(span, words, spans, base):
         wrong.append(f"status.code is {code!r}, not {want['status']}")
     for key, value in want.items():
         if key == "trace":
-            same(key, span["trace_id"], value)
+            same(key, span["trace_id"], by_target[value]["trace_id"] if value in by_target else value)
         elif key == "id":
             same(key, span["span_id"], value)
         elif key == "name":

@@ -28,6 +28,7 @@ struct rs_proc {
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
+	uint16_t wanders; /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
 
 	/* Of the batch under construction (see trace/assemble.c): */
@@ -37,6 +38,8 @@ struct rs_proc {
 	struct rs_list lru;
 	struct rs_arena arena; /* of resource */
 };
+
+#define RS_PROC_WANDERS 1000
 
 struct rs_procs {
 	struct rs_map by_tgid;

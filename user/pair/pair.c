@@ -72,7 +72,9 @@ static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const stru
 	o->x.conn = &c->info;
 	rs_list_init(&o->of_parent);
 	rs_list_init(&o->children);
-	rs_list_init(&o->threads);
+	rs_list_init(&o->of_thread);
+	rs_list_init(&o->of_wire);
+	rs_list_init(&o->opened);
 	rs_list_add_tail(&c->open, &o->of_conn);
 	rs_list_add_tail(&p->all, &o->of_all);
 	c->nopen++;
@@ -260,8 +262,10 @@ void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_
 	finish(p, o, end, ts_ns);
 }
 
-void rs_pair_put(struct rs_pair *p, struct rs_open *o)
+void rs_pair_detach(struct rs_pair *p, struct rs_open *o)
 {
+	if (!o->conn)
+		return;
 	rs_list_del(&o->of_conn);
 	rs_list_del(&o->of_all);
 	o->conn->nopen--;
@@ -270,6 +274,12 @@ void rs_pair_put(struct rs_pair *p, struct rs_open *o)
 		o->conn->synced = true;
 	if (!o->has_request)
 		p->n->v[RS_C_PAIR_ORPHAN_RESPONSE]++;
+	o->conn = NULL;
+}
+
+void rs_pair_put(struct rs_pair *p, struct rs_open *o)
+{
+	rs_pair_detach(p, o);
 	rs_pool_put(&p->big, o->more);
 	rs_pool_put(&p->pool, o);
 }

@@ -38,8 +38,38 @@ struct rs_open_fact {
 /* How a span's parent was found: attribute ringspan.parent.source. */
 enum rs_parent_source {
 	RS_PARENT_NONE,
-	RS_PARENT_WIRE,   /* the context the message itself carries */
-	RS_PARENT_THREAD, /* the request the sending thread was handling */
+	RS_PARENT_WIRE,	    /* the context the message itself carries */
+	RS_PARENT_THREAD,   /* the request the sending thread was handling */
+	RS_PARENT_SEQUENCE, /* the client's span at the other end of the connection */
+};
+
+/* Why a span is linked to another: attribute ringspan.link.type. */
+enum rs_link_type {
+	RS_LINK_RETRY,	       /* the attempt before this one, which failed */
+	RS_LINK_REDIRECT,      /* the request whose answer sent the client here */
+	RS_LINK_CONNECTION,    /* the request for which the connection was opened */
+	RS_LINK_THREAD,	       /* the thread was at this request, but others waited there too */
+	RS_LINK_THREAD_ENDED,  /* the last request of the thread, which had ended */
+	RS_LINK_OTHER_CONTEXT, /* another context in the same headers, or the thread's, of another trace */
+	RS_LINK_SEQUENCE,      /* the other end of the connection, when the headers name another parent */
+};
+
+struct rs_open_link {
+	uint8_t trace_id[16], span_id[8];
+	uint8_t type; /* enum rs_link_type */
+	bool remote;
+};
+#define RS_PAIR_LINKS 4
+
+struct rs_root;	  /* trace/root.h */
+struct rs_thread; /* trace/thread.h */
+
+/* A call that failed or was redirected: what comes next may be sent for it again. */
+struct rs_attempt {
+	uint64_t key, location; /* hashes of the URL asked for and of the one answered; 0: none */
+	uint8_t trace_id[16], span_id[8];
+	uint32_t count; /* http.request.resend_count of this attempt */
+	uint64_t end_ns;
 };
 
 struct rs_open {
@@ -54,18 +84,28 @@ struct rs_open {
 	uint32_t id;    /* RS_PAIR_BY_ID */
 	uint32_t seq;   /* TCP sequence number of the request's first byte, or 0 */
 
-	/* The span's context, filled by trace when the request is seen. */
-	uint8_t trace_id[16], span_id[8], parent_id[8];
-	uint8_t trace_flags;
+	/* The span's context, trace's own: */
+	struct rs_root *root; /* its trace */
+	uint8_t span_id[8], parent_id[8];
 	uint8_t parent_source; /* enum rs_parent_source */
 	bool parent_remote;
-	struct str trace_state;
+	bool forwarded;		 /* client: its headers carry on what its server request had received */
+	bool dark;		 /* server: it waits for something that is not seen */
 	uint8_t wire_span_id[8]; /* server: parent id on the wire, to know a forwarded header by */
-	struct rs_open *parent;  /* client: the request it was sent for, while that is open */
-	struct rs_list of_parent, children, threads;
-
+	uint32_t waits;		 /* server: calls and connects under way for it */
+	uint32_t resend;	 /* client: http.request.resend_count */
+	uint8_t nlinks, dropped_links;
+	uint64_t join_key; /* trace/join.c; 0: none */
+	struct rs_attempt attempt; /* client: this one; server: the last call for it that failed */
+	struct rs_thread *thread;  /* server: where it was last heard of */
+	struct rs_open *parent;	   /* client: the request it was sent for, while that is open */
+	struct rs_list of_parent, children;
+	struct rs_list of_thread; /* in thread->open */
+	struct rs_list of_wire;	  /* server: others of its process in the same trace from the wire */
+	struct rs_list opened;	  /* server: rs_conn.of_opener */
 	struct rs_open_fact facts[RS_PAIR_FACTS];
 	uint32_t nfacts, dropped_facts;
+	struct rs_open_link links[RS_PAIR_LINKS];
 
 	char *more; /* from the big pool, or NULL */
 	uint32_t used, more_used;
@@ -108,6 +148,9 @@ struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir);
 
 /* The exchange ends with what it has. Sets finished, x.end and x.end_ns. */
 void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t ts_ns);
+
+/* Takes a finished exchange from its connection, to be given back later. x.conn is the caller's then. */
+void rs_pair_detach(struct rs_pair *p, struct rs_open *o);
 
 /* Gives a finished exchange back. */
 void rs_pair_put(struct rs_pair *p, struct rs_open *o);

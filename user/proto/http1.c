@@ -311,6 +311,10 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 	case 's':
 		trace_header(line, m);
 		break;
+	case 'l':
+		if (m->type == RS_MSG_RESPONSE && header_is(line, STR("location"), &v))
+			add_field(m, RS_F_LOCATION, v);
+		break;
 	case 'h':
 		if (header_is(line, STR("host"), &v))
 			add_field(m, RS_F_HTTP1_HOST, v);

@@ -63,6 +63,7 @@ enum rs_field_id {
 	RS_F_SENTRY_TRACE,
 	RS_F_AMZN_TRACE_ID,
 	RS_F_BAGGAGE,
+	RS_F_LOCATION, /* a response's: where to ask instead */
 	RS_F_PROTO = 32, /* fields below it carry context: read when the message passes, not kept */
 };
 

@@ -145,16 +145,72 @@ static void add_events(const struct rs_trace *t, const struct rs_open *o, struct
 	s->nevents = o->nfacts;
 }
 
+/* Whom the other node's agent calls the client's span. Not where the client was met on this node. */
+static void derive_parent(const struct rs_trace *t, struct rs_open *o, const struct rs_root *root)
+{
+	uint8_t trace[16], span[8];
+
+	if (t->join != RS_JOIN_CLUSTER || o->x.role != RS_ROLE_SERVER || !o->join_key || o->parent_source != RS_PARENT_NONE)
+		return;
+	rs_join_ids(o->join_key, trace, span);
+	if (memcmp(trace, root->trace_id, sizeof(trace)) != 0) {
+		rs_trace_link(o, RS_LINK_SEQUENCE, trace, span, true);
+		return;
+	}
+	memcpy(o->parent_id, span, sizeof(span));
+	o->parent_source = RS_PARENT_SEQUENCE;
+	o->parent_remote = true;
+}
+
 static struct str source_name(uint8_t source)
 {
-	switch (source) {
-	case RS_PARENT_WIRE:
-		return STR("wire");
-	case RS_PARENT_THREAD:
-		return STR("thread");
-	default:
-		return STR("none");
+	static const struct str names[] = {
+		[RS_PARENT_NONE] = { "none", 4 },
+		[RS_PARENT_WIRE] = { "wire", 4 },
+		[RS_PARENT_THREAD] = { "thread", 6 },
+		[RS_PARENT_SEQUENCE] = { "sequence", 8 },
+	};
+
+	return names[source];
+}
+
+static void add_links(const struct rs_open *o, struct rs_span *s, struct rs_arena *a)
+{
+	static const struct str types[] = {
+		[RS_LINK_RETRY] = RS_SPAN_STR("retry"),
+		[RS_LINK_REDIRECT] = RS_SPAN_STR("redirect"),
+		[RS_LINK_CONNECTION] = RS_SPAN_STR("connection"),
+		[RS_LINK_THREAD] = RS_SPAN_STR("thread"),
+		[RS_LINK_THREAD_ENDED] = RS_SPAN_STR("thread_ended"),
+		[RS_LINK_OTHER_CONTEXT] = RS_SPAN_STR("other_context"),
+		[RS_LINK_SEQUENCE] = RS_SPAN_STR("sequence"),
+	};
+	struct rs_link *l;
+	struct rs_attr *attrs;
+
+	s->dropped_links = o->dropped_links;
+	if (!o->nlinks)
+		return;
+	l = rs_arena_alloc(a, o->nlinks * sizeof(*l));
+	attrs = rs_arena_alloc(a, o->nlinks * sizeof(*attrs));
+	if (!l || !attrs) {
+		s->dropped_links += o->nlinks;
+		return;
 	}
+	for (unsigned i = 0; i < o->nlinks; i++) {
+		const struct rs_open_link *from = &o->links[i];
+
+		l[i] = (struct rs_link){ .flags = FLAG_HAS_IS_REMOTE | (from->remote ? FLAG_IS_REMOTE : 0),
+					 .attrs = { .a = &attrs[i], .n = 1 } };
+		memcpy(l[i].trace_id, from->trace_id, sizeof(l[i].trace_id));
+		memcpy(l[i].span_id, from->span_id, sizeof(l[i].span_id));
+		attrs[i] = (struct rs_attr){ rs_key(RS_K_RINGSPAN_LINK_TYPE),
+					     { .type = RS_VAL_STR,
+					       .len = (uint32_t)types[from->type].len,
+					       .str = types[from->type].ptr } };
+	}
+	s->links = l;
+	s->nlinks = o->nlinks;
 }
 
 /* Bytes one span may need at most besides its kept fields, which describe() may copy a few times over. */
@@ -163,12 +219,15 @@ static size_t worst_case(const struct rs_open *o)
 	return 24 * 1024 + 3 * (o->used + (o->more ? o->more_used : 0));
 }
 
-int rs_trace_assemble(struct rs_trace *t, const struct rs_open *o, struct rs_proc *proc, struct rs_batch *b)
+int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc, struct rs_batch *b)
 {
+	struct rs_root *root = rs_root_of(o->root);
 	struct rs_scope_spans *ss;
 	struct rs_build build;
 	struct rs_span *s;
 
+	if (!root)
+		return -ENOMEM;
 	/* A span is in the batch whole or not at all. */
 	if (b->arena.limit - b->arena.held < worst_case(o) &&
 	    (size_t)(b->arena.end - b->arena.pos) < worst_case(o))
@@ -177,23 +236,28 @@ int rs_trace_assemble(struct rs_trace *t, const struct rs_open *o, struct rs_pro
 	s = ss ? rs_batch_add_span(b, ss) : NULL;
 	if (!s)
 		return -ENOMEM;
-	memcpy(s->trace_id, o->trace_id, sizeof(s->trace_id));
+	derive_parent(t, o, root);
+	root->emitted = true;
+	memcpy(s->trace_id, root->trace_id, sizeof(s->trace_id));
 	memcpy(s->span_id, o->span_id, sizeof(s->span_id));
 	memcpy(s->parent_id, o->parent_id, sizeof(s->parent_id));
 	s->kind = o->x.role == RS_ROLE_SERVER ? RS_KIND_SERVER : RS_KIND_CLIENT;
-	s->flags = o->trace_flags | FLAG_HAS_IS_REMOTE | (o->parent_remote ? FLAG_IS_REMOTE : 0);
+	s->flags = root->flags | FLAG_HAS_IS_REMOTE | (o->parent_remote ? FLAG_IS_REMOTE : 0);
 	s->start_ns = o->x.start_ns + (uint64_t)t->wall_offset;
 	s->end_ns = o->x.end_ns + (uint64_t)t->wall_offset;
-	if (o->trace_state.len)
-		s->trace_state = rs_arena_str(&b->arena, o->trace_state);
+	if (root->nstate)
+		s->trace_state = rs_arena_str(&b->arena, str_of(root->state, root->nstate));
 
 	rs_build_init(&build, s, &b->arena);
 	o->x.ops->describe(&o->x, &build);
 	rs_build_int(&build, RS_K_THREAD_ID, o->x.tid);
 	rs_build_str(&build, RS_K_RINGSPAN_PARENT_SOURCE, source_name(o->parent_source));
+	if (o->resend)
+		rs_build_int(&build, RS_K_HTTP_REQUEST_RESEND_COUNT, o->resend);
 	if (o->x.cut)
 		rs_build_bool(&build, RS_K_RINGSPAN_INCOMPLETE, true);
 	rs_build_finish(&build);
 	add_events(t, o, s, &b->arena);
+	add_links(o, s, &b->arena);
 	return 0;
 }

@@ -2,30 +2,30 @@
 /* Which trace an exchange belongs to. */
 #include "trace.h"
 
-/* What a thread is doing, as far as its messages tell. */
-struct thread {
-	uint32_t tid;
-	struct rs_open *at; /* server exchange it is handling, or NULL */
-	struct rs_list of_open; /* in at->threads */
-	struct rs_list lru;
-};
+#include "trace/resend.h"
 
-void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, struct rs_pair *pair,
-		   struct rs_counters *n)
+/* A call made so long after a thread's last request has ended is not even linked to it. */
+#define ENDED_NS 1000000000ull
+
+void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint32_t max_requests,
+		   struct rs_pair *pair, struct rs_counters *n)
 {
-	*t = (struct rs_trace){ .pair = pair, .n = n };
+	*t = (struct rs_trace){ .pair = pair, .n = n, .join = RS_JOIN_NODE };
 	rs_ids_init(&t->ids, seed);
 	for (uint8_t i = 0; i < RS_PROP_COUNT; i++)
 		t->propagators.v[t->propagators.n++] = i;
-	rs_map_init(&t->threads, max_threads);
-	rs_pool_init(&t->pool, sizeof(struct thread), max_threads);
-	rs_list_init(&t->lru);
+	rs_threads_init(&t->threads, max_threads, n);
+	rs_joins_init(&t->joins, max_requests);
+	rs_map_init(&t->by_wire, max_requests);
+	rs_pool_init(&t->roots, sizeof(struct rs_root), max_requests);
 }
 
 void rs_trace_release(struct rs_trace *t)
 {
-	rs_map_release(&t->threads);
-	rs_pool_release(&t->pool);
+	rs_threads_release(&t->threads);
+	rs_joins_release(&t->joins);
+	rs_map_release(&t->by_wire);
+	rs_pool_release(&t->roots);
 }
 
 struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
@@ -33,171 +33,452 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
 	struct str unknown = STR_NONE;
 
 	rs_propagators_parse(str_c(cfg->propagators), &t->propagators, &unknown);
+	t->join = (enum rs_join_mode)cfg->join;
 	return unknown;
 }
 
-static struct rs_open *thread_at(const struct rs_trace *t, uint32_t tid)
+void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16], const uint8_t span_id[8],
+		   bool remote)
 {
-	struct thread *th = rs_map_get(&t->threads, tid);
+	struct rs_open_link *l = &o->links[o->nlinks];
 
-	return th ? th->at : NULL;
-}
-
-static struct thread *new_thread(struct rs_trace *t, uint32_t tid)
-{
-	struct thread *th = rs_pool_get(&t->pool);
-
-	if (!th && !rs_list_empty(&t->lru)) {
-		th = rs_list_entry(t->lru.next, struct thread, lru);
-		rs_list_del(&th->of_open);
-		rs_list_del(&th->lru);
-		rs_map_del(&t->threads, th->tid);
-		t->n->v[RS_C_TRACE_THREADS_EVICTED]++;
-	}
-	if (!th)
-		return NULL;
-	*th = (struct thread){ .tid = tid };
-	rs_list_init(&th->of_open);
-	rs_list_init(&th->lru);
-	if (rs_map_put(&t->threads, tid, th)) {
-		rs_pool_put(&t->pool, th);
-		return NULL;
-	}
-	return th;
-}
-
-/* o: a server exchange or NULL. */
-static void thread_set(struct rs_trace *t, uint32_t tid, struct rs_open *o)
-{
-	struct thread *th = rs_map_get(&t->threads, tid);
-
-	if (!th) {
-		if (!o)
-			return;
-		th = new_thread(t, tid);
-		if (!th)
-			return;
-	}
-	rs_list_del(&th->lru);
-	rs_list_add_tail(&t->lru, &th->lru);
-	if (th->at == o)
+	if (o->nlinks == RS_PAIR_LINKS) {
+		o->dropped_links++;
 		return;
-	rs_list_del(&th->of_open);
-	th->at = o;
-	if (o)
-		rs_list_add_tail(&o->threads, &th->of_open);
+	}
+	o->nlinks++;
+	*l = (struct rs_open_link){ .type = (uint8_t)type, .remote = remote };
+	memcpy(l->trace_id, trace_id, sizeof(l->trace_id));
+	memcpy(l->span_id, span_id, sizeof(l->span_id));
 }
 
-static void keep_state(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m, const struct rs_wire_ctx *c)
+static void link_to(struct rs_open *o, enum rs_link_type type, const struct rs_open *to, bool remote)
 {
-	char state[RS_TRACE_STATE_MAX];
-	size_t n = rs_context_state(m, c, state);
-
-	if (n)
-		o->trace_state = rs_pair_keep(t->pair, o, str_of(state, n));
+	if (to->root)
+		rs_trace_link(o, type, rs_root_of(to->root)->trace_id, to->span_id, remote);
 }
 
-static void new_root(struct rs_trace *t, struct rs_open *o)
+/* Open requests of a process by the trace they came with: a map to the first, the others in its list. */
+static uint64_t wire_key(uint32_t tgid, const uint8_t trace_id[16])
 {
-	rs_ids_trace(&t->ids, o->trace_id);
-	o->trace_flags = RS_TRACE_SAMPLED | RS_TRACE_RANDOM;
-	o->parent_source = RS_PARENT_NONE;
+	uint64_t lo;
+
+	memcpy(&lo, trace_id + 8, sizeof(lo));
+	return lo ^ ((uint64_t)tgid << 32 | tgid);
+}
+
+static void wire_add(struct rs_trace *t, struct rs_open *o, const uint8_t trace_id[16])
+{
+	uint64_t key = wire_key(o->x.tgid, trace_id);
+	struct rs_open *first = rs_map_get(&t->by_wire, key);
+
+	if (first)
+		rs_list_add_tail(&first->of_wire, &o->of_wire);
+	else
+		rs_map_put(&t->by_wire, key, o);
+}
+
+static void wire_del(struct rs_trace *t, struct rs_open *o)
+{
+	uint64_t key = wire_key(o->x.tgid, rs_root_of(o->root)->trace_id);
+
+	if (rs_map_get(&t->by_wire, key) == o) {
+		if (rs_list_empty(&o->of_wire))
+			rs_map_del(&t->by_wire, key);
+		else
+			rs_map_put(&t->by_wire, key, rs_list_entry(o->of_wire.next, struct rs_open, of_wire));
+	}
+	rs_list_del(&o->of_wire);
+}
+
+static bool in_trace(const struct rs_open *o, const uint8_t trace_id[16])
+{
+	return o->root && memcmp(rs_root_of(o->root)->trace_id, trace_id, 16) == 0;
+}
+
+/*
+ * The request of this process that a context sent by it must come from: the only one in that trace, or the
+ * only one that came with the very same span id (a forwarded header). NULL: none, or not certain.
+ */
+static struct rs_open *from_wire(const struct rs_trace *t, uint32_t tgid, const struct rs_wire_ctx *wire)
+{
+	struct rs_open *first = rs_map_get(&t->by_wire, wire_key(tgid, wire->trace_id)), *same = NULL;
+	struct rs_list *pos;
+	unsigned nsame = 0;
+
+	if (!first || first->x.tgid != tgid || !in_trace(first, wire->trace_id))
+		return NULL;
+	if (rs_list_empty(&first->of_wire))
+		return first;
+	pos = &first->of_wire;
+	for (unsigned i = 0; i < 16; i++) { /* a trace that is here more often: not worth a long look */
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_wire);
+
+		if (memcmp(o->wire_span_id, wire->span_id, 8) == 0) {
+			same = o;
+			nsame++;
+		}
+		pos = pos->next;
+		if (pos == &first->of_wire)
+			return nsame == 1 ? same : NULL;
+	}
+	return NULL;
+}
+
+/* A trace that begins with o. Its id may still change: see root.h. */
+static struct rs_root *own_root(struct rs_trace *t, const struct rs_open *o)
+{
+	struct rs_root *r = rs_root_new(&t->roots);
+	uint8_t span[8];
+
+	if (!r)
+		return NULL;
+	if (t->join == RS_JOIN_CLUSTER && o->join_key) {
+		rs_join_ids(o->join_key, r->trace_id, span);
+		r->flags = RS_TRACE_SAMPLED;
+	} else {
+		rs_ids_trace(&t->ids, r->trace_id);
+		r->flags = RS_TRACE_SAMPLED | RS_TRACE_RANDOM;
+	}
+	return r;
+}
+
+static void take_wire(struct rs_root *r, const struct rs_msg *m, const struct rs_wire_ctx *wire)
+{
+	memcpy(r->trace_id, wire->trace_id, sizeof(r->trace_id));
+	r->flags = wire->flags;
+	r->fixed = true;
+	r->nstate = (uint16_t)rs_context_state(m, wire, r->state);
+}
+
+static struct rs_root *wire_root(struct rs_trace *t, const struct rs_msg *m, const struct rs_wire_ctx *wire)
+{
+	struct rs_root *r = rs_root_new(&t->roots);
+
+	if (r)
+		take_wire(r, m, wire);
+	return r;
+}
+
+/* Is the other end of the connection on this node, for all that the addresses say? */
+static bool peer_local(struct rs_conn *c)
+{
+	const struct rs_conn_info *i = &c->info;
+
+	if (!c->peer_local) {
+		bool same = i->peer.addr[0] && strcmp(i->peer.addr, i->local.addr) == 0;
+
+		c->peer_local = same || strncmp(i->peer.addr, "127.", 4) == 0 || strcmp(i->peer.addr, "::1") == 0 ? 1 : 2;
+	}
+	return c->peer_local == 1;
+}
+
+/* Client and server of one request have met. */
+static void joined(struct rs_trace *t, struct rs_open *server, struct rs_open *client)
+{
+	t->n->v[RS_C_TRACE_JOINED]++;
+	if (server->conn)
+		server->conn->peer_local = 1;
+	if (client->conn)
+		client->conn->peer_local = 1;
+	if (!server->root || !client->root)
+		return;
+	if (server->parent_source == RS_PARENT_WIRE) {
+		if (memcmp(server->parent_id, client->span_id, 8) != 0)
+			link_to(server, RS_LINK_SEQUENCE, client, true);
+		return;
+	}
+	rs_root_of(server->root)->waiting = false;
+	if (!rs_root_merge(server->root, client->root) && !rs_root_merge(client->root, server->root)) {
+		link_to(server, RS_LINK_SEQUENCE, client, true);
+		return;
+	}
+	memcpy(server->parent_id, client->span_id, 8);
+	server->parent_source = RS_PARENT_SEQUENCE;
+	server->parent_remote = true;
 }
 
 static void server_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
-	struct rs_wire_ctx wire;
+	struct rs_wire_ctx wire, other;
+	struct rs_open *client;
+	struct rs_thread *th;
 
-	rs_ids_span(&t->ids, o->span_id);
-	if (!rs_context_extract(&t->propagators, m, &wire)) {
-		new_root(t, o);
-		return;
+	if (rs_context_extract(&t->propagators, m, &wire)) {
+		o->root = wire_root(t, m, &wire);
+		memcpy(o->parent_id, wire.span_id, sizeof(o->parent_id));
+		memcpy(o->wire_span_id, wire.span_id, sizeof(o->wire_span_id));
+		o->parent_source = RS_PARENT_WIRE;
+		o->parent_remote = true;
+		if (o->root)
+			wire_add(t, o, wire.trace_id);
+		if (rs_context_other(&t->propagators, m, &wire, &other))
+			rs_trace_link(o, RS_LINK_OTHER_CONTEXT, other.trace_id, other.span_id, true);
+	} else {
+		o->root = own_root(t, o);
 	}
-	memcpy(o->trace_id, wire.trace_id, sizeof(o->trace_id));
-	memcpy(o->parent_id, wire.span_id, sizeof(o->parent_id));
-	memcpy(o->wire_span_id, wire.span_id, sizeof(o->wire_span_id));
-	o->trace_flags = wire.flags;
-	o->parent_source = RS_PARENT_WIRE;
-	o->parent_remote = true;
-	keep_state(t, o, m, &wire);
+	rs_ids_span(&t->ids, o->span_id);
+	if (o->join_key) {
+		client = rs_join_meet(&t->joins, o);
+		if (client) {
+			joined(t, o, client);
+		} else if (o->root && o->parent_source == RS_PARENT_NONE && peer_local(o->conn)) {
+			o->root->waiting = true;
+			o->root->until_ns = o->x.start_ns + RS_TRACE_WAIT_NS;
+		}
+	}
+	th = rs_thread_get(&t->threads, m->tgid, m->tid);
+	if (th)
+		rs_thread_at(th, o);
+}
+
+static bool wanders(const struct rs_conn *c)
+{
+	return c->proc && c->proc->wanders;
+}
+
+/* The connection's opener has no connect under way any more. */
+static void connect_done(struct rs_conn *c)
+{
+	if (!c->opener)
+		return;
+	c->opener->waits--;
+	rs_thread_update(c->opener);
+	rs_list_del(&c->of_opener);
+	c->opener = NULL;
+}
+
+/* What of this node the call was made for. *ret_doubt: a request it may have been made for. */
+static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m,
+				   const struct rs_wire_ctx *wire, struct rs_open **ret_doubt)
+{
+	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, m->tid);
+	struct rs_open *parent = wire ? from_wire(t, m->tgid, wire) : NULL, *at;
+
+	*ret_doubt = NULL;
+	if (parent) {
+		o->parent_source = RS_PARENT_WIRE;
+		return parent;
+	}
+	at = o->conn->opener && !o->conn->asked ? o->conn->opener : th ? rs_thread_certain(th) : NULL;
+	if (!at || wanders(o->conn)) {
+		*ret_doubt = th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
+		return NULL;
+	}
+	if (wire && !in_trace(at, wire->trace_id)) {
+		struct rs_root *r = rs_root_of(at->root);
+
+		/* The program began a trace by itself: that is what this one is called. */
+		if (!r || r->fixed || r->emitted) {
+			if (r)
+				link_to(o, RS_LINK_OTHER_CONTEXT, at, false);
+			return NULL;
+		}
+		take_wire(r, m, wire);
+		if (at->parent_source != RS_PARENT_WIRE)
+			wire_add(t, at, wire->trace_id);
+	}
+	o->parent_source = RS_PARENT_THREAD;
+	return at;
+}
+
+/* Without a parent: what it may have to do with. */
+static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m, const struct rs_open *doubt)
+{
+	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, m->tid);
+
+	if (doubt)
+		link_to(o, RS_LINK_THREAD, doubt, false);
+	else if (th && th->has_ended && o->x.start_ns - th->ended_ns < ENDED_NS)
+		rs_trace_link(o, RS_LINK_THREAD_ENDED, th->ended_trace, th->ended_span, false);
+}
+
+/* Later requests of a connection are linked to the one it was opened for. */
+static void link_opener(struct rs_open *o)
+{
+	struct rs_conn *c = o->conn;
+
+	if (c->asked && c->has_opener && memcmp(c->opener_span, o->parent_id, 8) != 0)
+		rs_trace_link(o, RS_LINK_CONNECTION, c->opener_trace, c->opener_span, false);
+	if (!c->asked && o->parent) {
+		c->has_opener = true;
+		memcpy(c->opener_trace, rs_root_of(o->root)->trace_id, 16);
+		memcpy(c->opener_span, o->parent_id, 8);
+	}
+	c->asked = true;
 }
 
 static void client_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
-	struct rs_open *parent = thread_at(t, m->tid);
-	struct rs_wire_ctx wire;
-	bool carried = rs_context_extract(&t->propagators, m, &wire);
+	struct rs_wire_ctx ctx, *wire = rs_context_extract(&t->propagators, m, &ctx) ? &ctx : NULL;
+	struct rs_open *doubt, *parent = find_parent(t, o, m, wire, &doubt), *server;
+	struct rs_thread *th;
 
-	/* A thread id met again in another process (pid reuse) carries nothing over. */
-	if (parent && parent->x.tgid != m->tgid)
-		parent = NULL;
-	/* The program is in a trace of its own: that one is right, the thread's is another. */
-	if (parent && carried && memcmp(parent->trace_id, wire.trace_id, 16) != 0)
-		parent = NULL;
+	connect_done(o->conn);
 	if (parent) {
-		memcpy(o->trace_id, parent->trace_id, 16);
+		o->root = parent->root ? rs_root_ref(rs_root_of(parent->root)) : NULL;
 		memcpy(o->parent_id, parent->span_id, 8);
-		o->trace_flags = parent->trace_flags;
-		o->parent_source = RS_PARENT_THREAD;
-		if (parent->trace_state.len)
-			o->trace_state = rs_pair_keep(t->pair, o, parent->trace_state);
 		o->parent = parent;
 		rs_list_add_tail(&parent->children, &o->of_parent);
-	} else if (carried) {
-		memcpy(o->trace_id, wire.trace_id, 16);
-		o->trace_flags = wire.flags;
-		o->parent_source = RS_PARENT_NONE;
-		keep_state(t, o, m, &wire);
+		parent->waits++;
+		th = rs_thread_get(&t->threads, m->tgid, m->tid);
+		if (th)
+			rs_thread_at(th, parent);
+		rs_thread_update(parent);
 	} else {
-		new_root(t, o);
+		o->root = wire ? wire_root(t, m, wire) : own_root(t, o);
+		link_doubts(t, o, m, doubt);
 	}
 	/* Forwarded as it came (a proxy): that id is the sender's before us. */
-	if (carried && !(parent && memcmp(parent->wire_span_id, wire.span_id, 8) == 0))
-		memcpy(o->span_id, wire.span_id, 8);
+	o->forwarded = wire && parent && memcmp(parent->wire_span_id, wire->span_id, 8) == 0;
+	if (wire && !o->forwarded)
+		memcpy(o->span_id, wire->span_id, 8);
 	else
 		rs_ids_span(&t->ids, o->span_id);
+	if (t->join == RS_JOIN_CLUSTER && o->join_key && !wire) {
+		uint8_t trace[16];
+
+		/* The agent at the other end calls this span so, in a trace that it can only name so. */
+		rs_join_ids(o->join_key, trace, o->span_id);
+		if (!in_trace(o, trace))
+			rs_trace_link(o, RS_LINK_SEQUENCE, trace, o->span_id, true);
+	}
+	if (o->join_key) {
+		server = rs_join_meet(&t->joins, o);
+		if (server)
+			joined(t, server, o);
+	}
+	if (o->root)
+		link_opener(o);
+	rs_resend_begin(t, o, m);
+}
+
+/* The server answers. Does the thread that read a request also answer it? */
+static void answered(struct rs_open *o, const struct rs_msg *m)
+{
+	struct rs_proc *p = o->conn->proc;
+
+	if (!o->thread)
+		return;
+	if (o->thread->tid != m->tid) {
+		if (p)
+			p->wanders = RS_PROC_WANDERS;
+		rs_thread_update(o);
+		return;
+	}
+	if (p && p->wanders)
+		p->wanders--;
+	rs_thread_at(o->thread, o);
 }
 
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
+	bool server = o->x.role == RS_ROLE_SERVER;
+	struct rs_thread *th;
+
+	if (!o->has_request)
+		return;
 	switch ((enum rs_msg_type)m->type) {
 	case RS_MSG_REQUEST:
-		if (o->x.role == RS_ROLE_SERVER) {
+		o->join_key = t->join == RS_JOIN_OFF ? 0 : rs_join_key(m);
+		if (server)
 			server_request(t, o, m);
-			thread_set(t, m->tid, o);
-		} else {
+		else
 			client_request(t, o, m);
-		}
 		break;
 	case RS_MSG_REQUEST_END:
 		/* The body was read by the thread that handles the request. */
-		if (o->has_request && o->x.role == RS_ROLE_SERVER && !o->x.has_response)
-			thread_set(t, m->tid, o);
+		if (server && !o->x.has_response) {
+			th = rs_thread_get(&t->threads, m->tgid, m->tid);
+			if (th)
+				rs_thread_at(th, o);
+		}
 		break;
 	case RS_MSG_RESPONSE:
+		if (server)
+			answered(o, m);
+		else
+			rs_resend_response(o, m);
+		/* fallthrough */
 	case RS_MSG_RESPONSE_END:
-		/* Whoever reads an answer goes on with the request it was asked for. */
-		if (o->has_request && o->x.role == RS_ROLE_CLIENT)
-			thread_set(t, m->tid, o->parent);
+		/* Whoever reads an answer goes on with the request it was asked for; if that is not the thread
+		 * that asked, nobody can say whose answer it reads next. */
+		if (!server) {
+			th = rs_thread_get(&t->threads, m->tgid, m->tid);
+			if (th)
+				rs_thread_at(th, m->tid == o->x.tid ? o->parent : NULL);
+		}
 		break;
 	case RS_MSG_INTERIM:
 		break;
 	}
 }
 
-void rs_trace_forget(struct rs_trace *t, struct rs_open *o)
+void rs_trace_connect(struct rs_trace *t, struct rs_conn *c, uint32_t tid, bool seen)
+{
+	struct rs_thread *th = rs_map_get(&t->threads.by_tid, tid);
+	struct rs_open *o = th ? rs_thread_certain(th) : NULL;
+
+	if (c->connect_seen || c->asked || c->opener)
+		return;
+	c->connect_seen = seen;
+	if (!o || wanders(o->conn))
+		return;
+	c->opener = o;
+	rs_list_add_tail(&o->opened, &c->of_opener);
+	o->waits++;
+	rs_thread_update(o);
+}
+
+void rs_trace_conn_gone(struct rs_conn *c)
+{
+	connect_done(c);
+}
+
+void rs_trace_end(struct rs_trace *t, struct rs_open *o)
 {
 	struct rs_list *pos, *tmp;
 
-	(void)t;
-	rs_list_for_each_safe (pos, tmp, &o->threads) {
-		rs_list_entry(pos, struct thread, of_open)->at = NULL;
-		rs_list_del(pos);
+	if (!o->has_request)
+		return;
+	rs_resend_end(t, o);
+	if (o->thread && o->thread->at == o && o->root) {
+		struct rs_thread *th = o->thread;
+
+		th->has_ended = true;
+		memcpy(th->ended_trace, rs_root_of(o->root)->trace_id, 16);
+		memcpy(th->ended_span, o->span_id, 8);
+		th->ended_ns = o->x.end_ns;
 	}
+	rs_thread_leave(o);
 	rs_list_for_each_safe (pos, tmp, &o->children) {
 		rs_list_entry(pos, struct rs_open, of_parent)->parent = NULL;
 		rs_list_del(pos);
 	}
-	rs_list_del(&o->of_parent);
-	o->parent = NULL;
+	rs_list_for_each_safe (pos, tmp, &o->opened) {
+		rs_list_entry(pos, struct rs_conn, of_opener)->opener = NULL;
+		rs_list_del(pos);
+	}
+	if (o->parent) {
+		rs_list_del(&o->of_parent);
+		o->parent->waits--;
+		rs_thread_update(o->parent);
+		o->parent = NULL;
+	}
+	if (o->root && o->x.role == RS_ROLE_SERVER)
+		wire_del(t, o);
+}
+
+bool rs_trace_waits(const struct rs_open *o, uint64_t now_ns)
+{
+	const struct rs_root *r = rs_root_of(o->root);
+
+	return r && r->waiting && now_ns < r->until_ns;
+}
+
+void rs_trace_forget(struct rs_trace *t, struct rs_open *o)
+{
+	rs_join_forget(&t->joins, o);
+	rs_root_put(&t->roots, o->root);
+	o->root = NULL;
 }

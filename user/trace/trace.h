@@ -2,13 +2,18 @@
 /*
  * trace — which trace a request belongs to, and the span it becomes.
  *
- * Parents, in this order: the context that the message itself carries (W3C traceparent); else, for a
- * request that is sent, the context of the last message its thread received: the request that thread is
- * handling, or, after a response, the request for which that call was made. A finished request is
- * nobody's parent. Without either: a root. How it was found is attribute ringspan.parent.source.
+ * A server's request:  the context it carries (propagate.h); else the client's span at the other end of
+ *                      the connection, when that is on this node (join.h); else it begins a trace.
+ * A client's request:  the one open request of its process that is in the trace its headers name; else
+ *                      the request for which its connection was just opened; else the request its thread
+ *                      is at (thread.h). When that is not certain, no parent, and a link. If the program
+ *                      sends a context of its own, the span takes the span id that the program put there,
+ *                      so that the next hop's parent exists; unless it only forwards the one it got.
+ *                      Where the program starts a trace by itself, its request's trace becomes that one.
+ * A finished request is nobody's parent. How it was found is attribute ringspan.parent.source.
  *
- * If the program sends a traceparent of its own, the client span takes the span id the program put
- * there, so that the next hop's parent exists; unless the program merely forwards the header it got.
+ * On one node the records of both ends come in either order. A server's request whose client has not been
+ * seen, and is on this node, waits up to RS_TRACE_WAIT_NS after its start before its span goes out.
  *
  * Not thread-safe. Allocates from its pools and from the batch's arena.
  */
@@ -22,23 +27,37 @@
 #include "meta/proc.h"
 #include "pair/pair.h"
 #include "trace/ids.h"
+#include "trace/join.h"
 #include "trace/propagate.h"
+#include "trace/root.h"
 #include "trace/span.h"
+#include "trace/thread.h"
+
+#define RS_TRACE_WAIT_NS 50000000ull
+
+/* --join */
+enum rs_join_mode {
+	RS_JOIN_OFF,
+	RS_JOIN_NODE,	 /* both ends on this node */
+	RS_JOIN_CLUSTER, /* every node runs ringspan: derive what the other agent calls the parent */
+};
 
 struct rs_trace {
 	struct rs_ids ids;
 	struct rs_propagators propagators; /* all, in their order; may be replaced */
-	struct rs_map threads; /* tid -> context */
-	struct rs_pool pool;
-	struct rs_list lru; /* longest unused first */
+	enum rs_join_mode join;
+	struct rs_threads threads;
+	struct rs_joins joins;
+	struct rs_map by_wire; /* process and trace from the wire -> its server requests (rs_open.of_wire) */
+	struct rs_pool roots;
 	struct rs_pair *pair;
 	struct rs_counters *n;
 	int64_t wall_offset; /* added to CLOCK_MONOTONIC times */
 };
 
-/* seed 0: random ids. max_threads: contexts kept. */
-void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, struct rs_pair *pair,
-		   struct rs_counters *n);
+/* seed 0: random ids. max_threads: contexts kept; max_requests: as of pair. */
+void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint32_t max_requests,
+		   struct rs_pair *pair, struct rs_counters *n);
 void rs_trace_release(struct rs_trace *t);
 /* What the user asked for. Returns the first propagator that is not known, or nothing. */
 struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg);
@@ -46,11 +65,24 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg);
 /* A message of an exchange has passed: sets the exchange's context, remembers the thread's. */
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
 
-/* The exchange leaves: nothing refers to it any more. */
+/* A thread opens a connection. seen: the kernel told of the connect itself, not of its first use. */
+void rs_trace_connect(struct rs_trace *t, struct rs_conn *c, uint32_t tid, bool seen);
+/* A connection is about to be dropped. */
+void rs_trace_conn_gone(struct rs_conn *c);
+
+/* Notes a link; the ones over RS_PAIR_LINKS are counted. remote: of another process. */
+void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16], const uint8_t span_id[8],
+		   bool remote);
+
+/* The exchange has ended: it is no thread's and no request's any more. */
+void rs_trace_end(struct rs_trace *t, struct rs_open *o);
+/* Must its span wait for the other end's record? */
+bool rs_trace_waits(const struct rs_open *o, uint64_t now_ns);
+/* The exchange goes: its root too. After rs_trace_end(). */
 void rs_trace_forget(struct rs_trace *t, struct rs_open *o);
 
 /* A finished exchange as a span of proc's resource in the batch. 0, or -ENOMEM when the batch is full:
  * send it, reset it, and call again. */
-int rs_trace_assemble(struct rs_trace *t, const struct rs_open *o, struct rs_proc *proc, struct rs_batch *b);
+int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc, struct rs_batch *b);
 
 #endif

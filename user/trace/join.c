@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "join.h"
+
+#include "base/hash.h"
+
+uint64_t rs_join_key(const struct rs_msg *m)
+{
+	uint64_t h = m->seq;
+
+	if (!m->seq || m->flags & (RS_MSGF_CUT | RS_MSGF_RESYNC))
+		return 0;
+	for (unsigned i = 0; i < m->nfields; i++)
+		h = rs_hash_str(h + m->fields[i].id, m->fields[i].value);
+	/* The lowest bit tells the two ends apart in the table. */
+	return h > 1 ? h & ~1ULL : 2;
+}
+
+static void put(uint8_t *p, uint64_t v)
+{
+	for (int i = 7; i >= 0; i--, v >>= 8)
+		p[i] = (uint8_t)v;
+}
+
+void rs_join_ids(uint64_t key, uint8_t ret_trace[16], uint8_t ret_span[8])
+{
+	put(ret_trace, rs_hash_mix(key + 0x9e3779b97f4a7c15ULL));
+	put(ret_trace + 8, rs_hash_mix(key + 0x3c6ef372fe94f82aULL) | 1);
+	put(ret_span, rs_hash_mix(key + 0xdaa66d2c7ddf743fULL) | 1);
+}
+
+void rs_joins_init(struct rs_joins *j, uint32_t max)
+{
+	rs_map_init(&j->by_key, max);
+}
+
+void rs_joins_release(struct rs_joins *j)
+{
+	rs_map_release(&j->by_key);
+}
+
+static uint64_t slot(const struct rs_open *o, bool other)
+{
+	return o->join_key | ((o->x.role == RS_ROLE_SERVER) != other);
+}
+
+struct rs_open *rs_join_meet(struct rs_joins *j, struct rs_open *o)
+{
+	struct rs_open *met = rs_map_del(&j->by_key, slot(o, true)), *before;
+
+	if (met) {
+		met->join_key = o->join_key = 0;
+		return met;
+	}
+	before = rs_map_get(&j->by_key, slot(o, false));
+	if (before)
+		before->join_key = 0;
+	if (rs_map_put(&j->by_key, slot(o, false), o))
+		o->join_key = 0;
+	return NULL;
+}
+
+void rs_join_forget(struct rs_joins *j, struct rs_open *o)
+{
+	if (o->join_key)
+		rs_map_del(&j->by_key, slot(o, false));
+	o->join_key = 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread — what each thread is doing, as far as its messages tell: the request it is at.
+ *
+ * A thread is at the request of which it last moved a message: its own message, or one of a call made for
+ * it. That is what it is working for, for certain, unless some other request of the thread is *dark*: read
+ * whole, not answered, with no call under way that would explain what it waits for. Such a request waits for
+ * something unseen (a timer, a worker, a disk), and whatever the thread sends next may be for it. And where
+ * requests are answered by other threads than read them, threads say nothing (rs_proc.wanders).
+ *
+ * Every request is with one thread at most, in the order last heard of; all steps are O(1) whatever the
+ * number of open requests and whatever the order in which they end.
+ */
+#ifndef RS_TRACE_THREAD_H
+#define RS_TRACE_THREAD_H
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "pair/pair.h"
+
+struct rs_thread {
+	uint32_t tid, tgid;
+	uint32_t ndark;	     /* of open, how many are dark */
+	struct rs_open *at;  /* or NULL */
+	struct rs_list open; /* rs_open.of_thread: requests it serves, last heard of last */
+	struct rs_list lru;
+	struct rs_attempt failed; /* the last call that failed, made for no known request */
+	bool has_ended;
+	uint8_t ended_trace[16], ended_span[8]; /* its last request, when that has ended */
+	uint64_t ended_ns;
+};
+
+struct rs_threads {
+	struct rs_map by_tid;
+	struct rs_pool pool;
+	struct rs_list lru; /* longest unused first */
+	struct rs_counters *n;
+};
+
+void rs_threads_init(struct rs_threads *ts, uint32_t max, struct rs_counters *n);
+void rs_threads_release(struct rs_threads *ts);
+
+/* NULL when nothing is known of it, or when the id belonged to another process. */
+struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uint32_t tid);
+/* Made when it is new; the one unused for longest gives way (counted). NULL without memory. */
+struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint32_t tid);
+
+/* The thread now is at o, a server's open exchange, or at nothing known (NULL). */
+void rs_thread_at(struct rs_thread *th, struct rs_open *o);
+/* o's waits, request_done or has_response have changed. */
+void rs_thread_update(struct rs_open *o);
+/* o ends: no thread is at it any more. */
+void rs_thread_leave(struct rs_open *o);
+
+/* The request the thread works for, if that is certain; else NULL. */
+struct rs_open *rs_thread_certain(const struct rs_thread *th);
+/* The open request of the thread that was last heard of, or NULL. O(1). */
+struct rs_open *rs_thread_last(const struct rs_thread *th);
+
+#endif
