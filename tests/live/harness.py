@@ -439,7 +439,7 @@ def can_trace():
 
 class LiveTest(unittest.TestCase):
     """A test with a Place; `self.agent()` starts the agent under test."""
-    maxDiff = 2000
+    maxDiff = 600
 
     def setUp(self):
         self.place = Place(self.id().split(".", 1)[1])
