@@ -273,6 +273,22 @@ int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), vo
 	return link ? run_iter(link, fn, arg) : -EOPNOTSUPP;
 }
 
+/* Runs that the kernel left out, as it counts them itself (5.12). */
+static uint64_t missed(struct rs_kernel *k)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, k->skel->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (bpf_program__fd(prog) >= 0 && !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
 void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT])
 {
 	uint32_t zero = 0;
@@ -285,6 +301,7 @@ void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT])
 		}
 	}
 	ret[RS_BPFC_BAD_RECORD] += k->bad_records;
+	ret[RS_BPFC_MISSED] += missed(k);
 }
 
 size_t rs_kernel_probes(const struct rs_kernel *k, const struct rs_probe_state **ret)
