@@ -76,8 +76,7 @@ base_CF  :=
 ssse3_CF := -mssse3
 avx2_CF  := -mavx2 -mbmi -mbmi2 -mlzcnt -mtune=haswell
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(foreach l,$(LEVELS),$(LEVELLED:%.c=$(B)/%.$(l).o))
-BPF_SRC  := $(wildcard bpf/probes/*.bpf.c)
-BPF_OBJ  := $(BPF_SRC:bpf/probes/%.bpf.c=$(BPF)/%.bpf.o)
+BPF_SRC  := $(sort $(wildcard bpf/probes/*.bpf.c))
 SKEL     := $(BPF)/ringspan.skel.h
 UNIT     := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZ     := $(filter-out main,$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
@@ -121,19 +120,20 @@ $(B)/encoders/%.$(1).o: encoders/%.c
 endef
 $(foreach l,$(LEVELS),$(eval $(call level_rule,$(l))))
 
-# BPF: one object per probe file, linked into one skeleton.
+# BPF: all probe files as one translation unit. Linking objects (bpftool gen object) refuses two that
+# declare the same kernel function, with libbpf 1.1.
 BPF_CFLAGS := -target bpf -mcpu=v3 -g -O2 -std=gnu17 -Wall -Wextra -Wno-unused-parameter -Wno-unused-function \
 	-Wno-gnu-variable-sized-type-not-at-end -D__BPF__ -D__TARGET_ARCH_$(ARCH) \
 	-Ivmlinux/$(ARCH) -Ibpf $(LIBS_CF)
 
-$(BPF)/%.bpf.o: bpf/probes/%.bpf.c
-	$(call msg,BPF,$<)
+$(BPF)/ringspan.bpf.c: FORCE
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+	@printf '#include "%s"\n' $(BPF_SRC:bpf/%=%) > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-$(BPF)/ringspan.bpf.o: $(BPF_OBJ)
-	$(call msg,BPFLINK,$@)
-	$(Q)$(BPFTOOL) gen object $@ $^
+$(BPF)/ringspan.bpf.o: $(BPF)/ringspan.bpf.c
+	$(call msg,BPF,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(SKEL): $(BPF)/ringspan.bpf.o
 	$(call msg,SKEL,$@)

@@ -8,11 +8,14 @@
 
 #include "base.bpf.h"
 
-const volatile struct rs_bpf_config rs_cfg __weak = {};
+const volatile struct rs_bpf_config rs_cfg = {};
 
 /* 1: the system call backend; connections are found in rs_conns, not in socket storage. */
-const volatile __u32 rs_by_syscall __weak = 0;
+const volatile __u32 rs_by_syscall = 0;
+/* 1: tracepoints can be preempted (from 7.0 on): see lib/standin.bpf.h. */
+const volatile __u32 rs_preemptible = 0;
+
 /* Raised by user space after each change of rs_policy: a connection looks its policy up again. */
-__u32 rs_epoch __weak = 0;
+__u32 rs_epoch = 0;
 
 #endif

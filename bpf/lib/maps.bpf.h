@@ -59,14 +59,15 @@ enum rs_slot {
 	RS_SLOT_SEND,
 	RS_SLOT_RECV,
 	RS_SLOT_SYSCALL,
-	RS_SLOTS,
+	RS_SLOT_OWN, /* number of the slots above; the stand-ins' follow, in the same order */
+	RS_SLOTS = 2 * RS_SLOT_OWN,
 };
 
 /* Records to user space. Size set by user space. Full: the record is lost and counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} rs_ring SEC(".maps") __weak;
+} rs_ring SEC(".maps");
 
 /* Connections, kept in the socket itself: made at its first transfer, freed with it by the kernel. */
 struct {
@@ -74,7 +75,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct rs_conn);
-} rs_sk SEC(".maps") __weak;
+} rs_sk SEC(".maps");
 
 /*
  * Connections of the system call backend: address of struct sock -> state. A socket reached through
@@ -87,15 +88,23 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u64);
 	__type(value, struct rs_conn);
-} rs_conns SEC(".maps") __weak;
+} rs_conns SEC(".maps");
 
-/* Record under construction. Key: enum rs_slot. */
+/* Record under construction. Key: enum rs_slot. Size set by user space: stand-ins are rarely needed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, RS_SLOTS);
+	__uint(max_entries, RS_SLOT_OWN);
 	__type(key, __u32);
 	__type(value, struct rs_scratch);
-} rs_scratch SEC(".maps") __weak;
+} rs_scratch SEC(".maps");
+
+/* Which of the programs with a slot are being run on this CPU: RS_SLOT_* -> 1. For the stand-ins. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RS_SLOT_OWN);
+	__type(key, __u32);
+	__type(value, __u32);
+} rs_busy SEC(".maps");
 
 /* Copy policies: connection -> what user space wants. Written and deleted by user space. */
 struct {
@@ -103,7 +112,7 @@ struct {
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, struct rs_bpf_policy);
-} rs_policy SEC(".maps") __weak;
+} rs_policy SEC(".maps");
 
 /* Processes that had a transfer: tgid -> RS_SEEN_*. Deleted at exit. Losing one costs a wakeup. */
 struct {
@@ -111,7 +120,7 @@ struct {
 	__uint(max_entries, 8192);
 	__type(key, __u32);
 	__type(value, __u32);
-} rs_seen SEC(".maps") __weak;
+} rs_seen SEC(".maps");
 #define RS_SEEN_SIGNAL 0x1 /* its fatal signal was reported */
 
 /* With cfg.filter_pid: processes to trace. Put in by user space and at fork; deleted at exit. */
@@ -120,7 +129,7 @@ struct {
 	__uint(max_entries, 8192);
 	__type(key, __u32);
 	__type(value, __u32);
-} rs_pids SEC(".maps") __weak;
+} rs_pids SEC(".maps");
 
 /* counters.def, per CPU. One element, so that one lookup serves several counters. */
 enum rs_counter_id {
@@ -139,7 +148,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct rs_counts);
-} rs_counts SEC(".maps") __weak;
+} rs_counts SEC(".maps");
 
 static __always_inline void rs_count(enum rs_counter_id id)
 {

@@ -7,6 +7,7 @@
 #include "lib/capture.bpf.h"
 #include "lib/conn.bpf.h"
 #include "lib/locate.bpf.h"
+#include "lib/standin.bpf.h"
 
 /* Finds the bytes. False: they cannot be known (counted). */
 static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
@@ -42,7 +43,7 @@ static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
 	return rs_locate(s, regs, kind);
 }
 
-static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret, int flags)
+static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret, int flags)
 {
 	enum rs_sock_kind kind = rs_sock_kind(sk);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -53,29 +54,29 @@ static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir 
 	struct rs_conn *c;
 
 	if (kind == RS_SOCK_OTHER)
-		return 0;
+		return;
 	c = bpf_sk_storage_get(&rs_sk, sk, NULL, 0);
 	if (ret <= 0) {
 		if (c && ret == 0 && dir == RS_DIR_IN)
 			rs_end_of_stream(c, sk, tgid);
-		return 0;
+		return;
 	}
 	if (!rs_task_wanted(tgid) || (rs_cfg.filter_port && !rs_port_wanted(sk, kind))) {
 		if (c) /* another process's connection too: its offsets go on */
 			rs_take(&c->off[dir], ret, true);
-		return 0;
+		return;
 	}
 	rs_count(RS_N_SEGMENTS);
 	s = rs_scratch_get(slot);
 	if (!s)
-		return 0;
+		return;
 	if (!c) {
 		if (((struct task_struct *)bpf_get_current_task_btf())->flags & PF_KTHREAD)
-			return 0;
+			return;
 		c = bpf_sk_storage_get(&rs_sk, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 		if (!c) {
 			rs_count(RS_N_CONN_FULL);
-			return 0;
+			return;
 		}
 	}
 	s->wake = BPF_RB_NO_WAKEUP;
@@ -99,19 +100,42 @@ static __always_inline int transfer(struct sock *sk, __u32 slot, enum rs_ev_dir 
 	s->ev.tid = (__u32)pid_tgid;
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);
 	rs_capture(c, s, slot, &seg, true);
-	return 0;
 }
+
+/* Not, or not yet, taken from the stream. */
+#define NOT_TAKEN (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(rs_sock_send, struct sock *sk, int ret, int flags)
 {
-	return transfer(sk, RS_SLOT_SEND, RS_DIR_OUT, ret, 0);
+	rs_busy_set(RS_SLOT_SEND, 1);
+	transfer(sk, RS_SLOT_SEND, RS_DIR_OUT, ret, 0);
+	rs_busy_set(RS_SLOT_SEND, 0);
+	return 0;
 }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(rs_sock_recv, struct sock *sk, int ret, int flags)
 {
-	if (flags & (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)) /* not, or not yet, taken from the stream */
-		return 0;
-	return transfer(sk, RS_SLOT_RECV, RS_DIR_IN, ret, flags);
+	rs_busy_set(RS_SLOT_RECV, 1);
+	if (!(flags & NOT_TAKEN))
+		transfer(sk, RS_SLOT_RECV, RS_DIR_IN, ret, flags);
+	rs_busy_set(RS_SLOT_RECV, 0);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(rs_sock_send_in, struct sock *sk, int ret, int flags)
+{
+	if (rs_stand_in(RS_SLOT_SEND))
+		transfer(sk, RS_SLOT_OWN + RS_SLOT_SEND, RS_DIR_OUT, ret, 0);
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(rs_sock_recv_in, struct sock *sk, int ret, int flags)
+{
+	if (rs_stand_in(RS_SLOT_RECV) && !(flags & NOT_TAKEN))
+		transfer(sk, RS_SLOT_OWN + RS_SLOT_RECV, RS_DIR_IN, ret, flags);
+	return 0;
 }

@@ -8,6 +8,7 @@
 #include "lib/capture.bpf.h"
 #include "lib/conn.bpf.h"
 #include "lib/locate.bpf.h"
+#include "lib/standin.bpf.h"
 
 static __always_inline enum rs_sock_kind walked_kind(struct sock *sk)
 {
@@ -84,10 +85,10 @@ static __always_inline __u32 recv_flags(struct pt_regs *regs, __u32 nr)
 	return 0;
 }
 
-static __always_inline int sys_exit(struct pt_regs *regs, long ret, bool fetch)
+static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys_kind kind, __u32 slot,
+				     bool fetch)
 {
 	__u32 nr = rs_sys_nr(regs), flags, tgid;
-	enum rs_sys_kind kind = rs_sys_kind(nr);
 	struct task_struct *task = rs_task();
 	struct rs_segment seg = {};
 	enum rs_sock_kind sort;
@@ -97,35 +98,33 @@ static __always_inline int sys_exit(struct pt_regs *regs, long ret, bool fetch)
 	struct sock *sk;
 	__u64 pid_tgid;
 
-	if (kind == RS_SYS_NONE || ret < 0)
-		return 0;
 	seg.dir = rs_sys_dir(nr);
 	if (ret == 0 && seg.dir == RS_DIR_OUT && kind != RS_SYS_SPLICE)
-		return 0;
+		return;
 	flags = recv_flags(regs, nr);
 	if (flags & (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)) /* not, or not yet, taken from the stream */
-		return 0;
+		return;
 	pid_tgid = bpf_get_current_pid_tgid();
 	tgid = pid_tgid >> 32;
 	if (tgid == rs_cfg.self_tgid)
-		return 0;
+		return;
 	file = rs_fd_socket(task, kind == RS_SYS_SPLICE ? rs_sys_arg2(regs) : rs_sys_arg0(regs));
 	if (!file && kind == RS_SYS_SPLICE) {
 		file = rs_fd_socket(task, rs_sys_arg0(regs));
 		seg.dir = RS_DIR_IN;
 	}
 	if (!file)
-		return 0;
+		return;
 	if (rs_task_compat(task)) {
 		rs_count(RS_N_NODATA_COMPAT);
-		return 0;
+		return;
 	}
 	sk = rs_file_sock(file);
 	if (!sk)
-		return 0;
+		return;
 	sort = walked_kind(sk);
 	if (sort == RS_SOCK_OTHER)
-		return 0;
+		return;
 	seg.len = ret;
 	if (kind == RS_SYS_MMSG)
 		seg.len = mmsg_bytes(regs, ret);
@@ -133,20 +132,20 @@ static __always_inline int sys_exit(struct pt_regs *regs, long ret, bool fetch)
 		c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), 0, 0, 0);
 		if (c)
 			rs_take(&c->off[seg.dir & 1], seg.len, fetch);
-		return 0;
+		return;
 	}
 	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 0, seg.len != 0);
 	if (!c)
-		return 0;
+		return;
 	if (!seg.len) {
 		if (seg.dir == RS_DIR_IN && BPF_CORE_READ(sk, __sk_common.skc_state) != TCP_LISTEN)
 			rs_end_of_stream(c, sk, tgid);
-		return 0;
+		return;
 	}
 	rs_count(RS_N_SEGMENTS);
-	s = rs_scratch_get(RS_SLOT_SYSCALL);
+	s = rs_scratch_get(slot);
 	if (!s)
-		return 0;
+		return;
 	s->wake = BPF_RB_NO_WAKEUP;
 	if (c->tgid != tgid) {
 		s->wake = rs_task_seen(tgid);
@@ -168,21 +167,40 @@ static __always_inline int sys_exit(struct pt_regs *regs, long ret, bool fetch)
 	if (kind == RS_SYS_MMSG && ret > 1)
 		kind = RS_SYS_NONE;
 	seg.nodata = (flags & MSG_TRUNC) || !rs_locate(s, regs, kind);
-	rs_capture(c, s, RS_SLOT_SYSCALL, &seg, fetch);
-	return 0;
+	rs_capture(c, s, slot, &seg, fetch);
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rs_sys_exit, struct pt_regs *regs, long ret)
 {
-	return sys_exit(regs, ret, true);
+	enum rs_sys_kind kind = rs_sys_kind(rs_sys_nr(regs));
+
+	rs_busy_set(RS_SLOT_SYSCALL, 1);
+	if (kind != RS_SYS_NONE && ret >= 0)
+		sys_exit(regs, ret, kind, RS_SLOT_SYSCALL, true);
+	rs_busy_set(RS_SLOT_SYSCALL, 0);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(rs_sys_exit_in, struct pt_regs *regs, long ret)
+{
+	enum rs_sys_kind kind = rs_sys_kind(rs_sys_nr(regs));
+
+	if (rs_stand_in(RS_SLOT_SYSCALL) && kind != RS_SYS_NONE && ret >= 0)
+		sys_exit(regs, ret, kind, RS_SLOT_OWN + RS_SLOT_SYSCALL, true);
+	return 0;
 }
 
 /* For kernels before 5.12: see rs_take. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rs_sys_exit_old, struct pt_regs *regs, long ret)
 {
-	return sys_exit(regs, ret, false);
+	enum rs_sys_kind kind = rs_sys_kind(rs_sys_nr(regs));
+
+	if (kind != RS_SYS_NONE && ret >= 0)
+		sys_exit(regs, ret, kind, RS_SLOT_SYSCALL, false);
+	return 0;
 }
 
 /* 1 during the run after the attach: connections found are older than the agent. */

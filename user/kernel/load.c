@@ -204,13 +204,29 @@ static bool is_tracepoint(const char *section)
 	return strncmp(section, "tp_btf/", 7) == 0 || strncmp(section, "raw_tp/", 7) == 0;
 }
 
-/*
- * Atomic operations that return the old value (5.12) leave no name in the kernel's type information; a
- * function that came one release later, 5.13, does.
- */
-static bool has_fetch(const struct rs_kernel_btf *btf)
+/* Not wanted on this kernel, where another program of the same attach point does its work? */
+static bool is_variant(int probe, const struct rs_kernel_btf *btf)
 {
-	return rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
+	/* Atomic operations that return the old value (5.12) leave no name; this function (5.13) does. */
+	bool fetch = rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
+
+	switch (probe) {
+	case RS_PROBE_rs_sys_exit:
+		return !fetch;
+	case RS_PROBE_rs_sys_exit_old:
+		return fetch;
+	case RS_PROBE_rs_sock_send_in:
+	case RS_PROBE_rs_sock_recv_in:
+	case RS_PROBE_rs_sys_exit_in:
+		return !rs_kernel_preemptible(btf);
+	}
+	return false;
+}
+
+/* The type of the lock that replaced the disabling of preemption around tracepoints. */
+bool rs_kernel_preemptible(const struct rs_kernel_btf *btf)
+{
+	return rs_kernel_btf_has(btf, "class_srcu_fast_notrace_t");
 }
 
 static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
@@ -227,8 +243,7 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 	for (int i = 0; i < RS_PROBE_COUNT; i++) {
 		struct rs_probe *p = &probes[i];
 
-		if (i == (has_fetch(btf) ? RS_PROBE_rs_sys_exit_old : RS_PROBE_rs_sys_exit))
-			p->variant = true;
+		p->variant = is_variant(i, btf);
 		if (!p->state.wanted || p->variant)
 			set_off(p, "belongs to the other capture backend");
 		else if (is_tracepoint(p->state.name) && !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
@@ -237,7 +252,7 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 }
 
 static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opts,
-		     enum rs_capture_mode backend)
+		     enum rs_capture_mode backend, const struct rs_kernel_btf *btf)
 {
 	size_t ring = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
 	int r;
@@ -250,14 +265,18 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 	if (!opts->cfg.head_bytes || opts->cfg.head_bytes > RS_HEAD_MAX)
 		skel->rodata->rs_cfg.head_bytes = RS_HEAD_MAX;
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
+	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
+	if (!r && rs_kernel_preemptible(btf))
+		r = bpf_map__set_max_entries(skel->maps.rs_scratch, 2 * bpf_map__max_entries(skel->maps.rs_scratch));
 	if (!r && backend == RS_CAPTURE_SYSCALL)
 		r = bpf_map__set_max_entries(skel->maps.rs_conns, 16384);
 	return r;
 }
 
 /* One attempt. On failure of one program: its index in *ret_bad, or -1. */
-static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend, struct rs_probe probes[RS_PROBE_COUNT],
+static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend,
+		    const struct rs_kernel_btf *btf, struct rs_probe probes[RS_PROBE_COUNT],
 		    struct ringspan_bpf **ret, int *ret_bad)
 {
 	struct ringspan_bpf *skel;
@@ -267,7 +286,7 @@ static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode back
 	skel = ringspan_bpf__open();
 	if (!skel)
 		return -errno;
-	r = configure(skel, opts, backend);
+	r = configure(skel, opts, backend, btf);
 	for (int i = 0; !r && i < RS_PROBE_COUNT; i++) {
 		struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, probes[i].prog);
 
@@ -304,7 +323,7 @@ int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backe
 	load_log = &log;
 	for (;;) {
 		log = (struct load_log){ .len = 0 };
-		r = try_load(opts, backend, probes, ret, &bad);
+		r = try_load(opts, backend, btf, probes, ret, &bad);
 		if (!r)
 			break;
 		last_line(&log, line, sizeof(line));

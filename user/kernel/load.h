@@ -40,6 +40,9 @@ bool rs_kernel_btf_has(const struct rs_kernel_btf *btf, const char *name);
 /* Has the kernel this tracepoint ("sock_send_length")? */
 bool rs_kernel_btf_has_tp(const struct rs_kernel_btf *btf, const char *tracepoint);
 
+/* Can a task be preempted inside a tracepoint's program (7.0)? Then stand-ins are attached. */
+bool rs_kernel_preemptible(const struct rs_kernel_btf *btf);
+
 /*
  * Fills probes[] and loads. backend: RS_CAPTURE_SOCKET or RS_CAPTURE_SYSCALL. 0, or -errno with *err
  * filled. The caller destroys the skeleton.
