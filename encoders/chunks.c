@@ -159,7 +159,7 @@ int rs_chunks_collect(struct rs_chunks *c, const struct rs_encode *run)
 	return 0;
 }
 
-static void move_on(struct rs_chunks *c, struct rs_encode *run)
+void rs_chunks_leave(struct rs_chunks *c, struct rs_encode *run)
 {
 	run->at = c->next;
 	run->done = c->next_done;
@@ -174,14 +174,14 @@ bool rs_chunks_less(struct rs_chunks *c, struct rs_encode *run)
 		return true;
 	}
 	c->skipped[RS_SKIP_TOO_BIG]++;
-	move_on(c, run);
+	rs_chunks_leave(c, run);
 	return false;
 }
 
 void rs_chunks_taken(struct rs_chunks *c, struct rs_encode *run, size_t bytes, size_t max)
 {
 	run->spans += c->nitem;
-	move_on(c, run);
+	rs_chunks_leave(c, run);
 	if (bytes < max / 2 && c->nitem == c->window && c->window < WINDOW_MAX)
 		c->window *= 2;
 }

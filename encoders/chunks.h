@@ -59,6 +59,9 @@ bool rs_chunks_less(struct rs_chunks *c, struct rs_encode *run);
 /* The window's spans are encoded, in `bytes` of `max`: moves run behind it. */
 void rs_chunks_taken(struct rs_chunks *c, struct rs_encode *run, size_t bytes, size_t max);
 
+/* Moves run behind the window, whose spans its encoder has counted itself. */
+void rs_chunks_leave(struct rs_chunks *c, struct rs_encode *run);
+
 /* *array has room for `want` elements of `size`; *cap is what it had. False: no memory, nothing changed. */
 bool rs_grow(void *array, uint32_t *cap, uint32_t want, size_t size);
 

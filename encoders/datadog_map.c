@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "json_value.h"
 #include "strtab.h"
 
 #define DD_TEXT	    (64 * 1024) /* composed texts of a span */
@@ -478,54 +479,16 @@ pair:
 static bool is_sql(struct str s)
 {
 	static const char *const names[] = {
-		"other_sql",
-		"mssql",
-		"microsoft.sql_server",
-		"mysql",
-		"oracle",
-		"oracle.db",
-		"db2",
-		"ibm.db2",
-		"postgresql",
-		"redshift",
-		"aws.redshift",
-		"cloudscape",
-		"hsqldb",
-		"maxdb",
-		"sap.maxdb",
-		"ingres",
-		"actian.ingres",
-		"firstsql",
-		"edb",
-		"cache",
-		"intersystems.cache",
-		"firebird",
-		"firebirdsql",
-		"derby",
-		"informix",
-		"ibm.informix",
-		"mariadb",
-		"sqlite",
-		"sybase",
-		"teradata",
-		"vertica",
-		"h2",
-		"h2database",
-		"coldfusion",
-		"cockroachdb",
-		"progress",
-		"hanadb",
-		"sap.hana",
-		"adabas",
-		"softwareag.adabas",
-		"filemaker",
-		"instantdb",
-		"interbase",
-		"netezza",
-		"ibm.netezza",
-		"pervasive",
-		"pointbase",
-		"clickhouse",
+		/* clang-format off */
+		"other_sql", "mssql", "microsoft.sql_server", "mysql", "oracle", "oracle.db",
+		"db2", "ibm.db2", "postgresql", "redshift", "aws.redshift", "cloudscape",
+		"hsqldb", "maxdb", "sap.maxdb", "ingres", "actian.ingres", "firstsql", "edb",
+		"cache", "intersystems.cache", "firebird", "firebirdsql", "derby", "informix",
+		"ibm.informix", "mariadb", "sqlite", "sybase", "teradata", "vertica", "h2",
+		"h2database", "coldfusion", "cockroachdb", "progress", "hanadb", "sap.hana",
+		"adabas", "softwareag.adabas", "filemaker", "instantdb", "interbase", "netezza",
+		"ibm.netezza", "pervasive", "pointbase", "clickhouse",
+		/* clang-format on */
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -1209,69 +1172,6 @@ char *dd_put_long(struct rs_sink *s, char *p, const struct rs_val *v, size_t max
 	return dd_close_text(s, p, at);
 }
 
-static char *json_val(struct rs_sink *s, char *p, const struct rs_val *v, size_t stop,
-		      unsigned depth);
-
-static char *json_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n, size_t stop,
-		      unsigned depth)
-{
-	bool first = true;
-
-	*p++ = '{';
-	for (uint32_t i = 0; i < n && rs_sink_pos(s, p) <= stop && !s->err; i++) {
-		if (!first)
-			*p++ = ',';
-		first = false;
-		p = rs_json_text(s, p, rs_utf8_limit(a[i].key->name, DD_MAX_VALUE));
-		*p++ = ':';
-		p = json_val(s, p, &a[i].val, stop, depth + 1);
-		p = rs_sink_need(s, p, 16);
-	}
-	*p++ = '}';
-	return p;
-}
-
-/* Stops somewhere once `stop` is passed: the caller throws such text away or cuts it. */
-static char *json_val(struct rs_sink *s, char *p, const struct rs_val *v, size_t stop,
-		      unsigned depth)
-{
-	p = rs_sink_need(s, p, 64);
-	switch ((enum rs_val_type)v->type) {
-	case RS_VAL_STR:
-		return rs_json_text(s, p, dd_val_str(v));
-	case RS_VAL_BOOL:
-		return v->b ? RS_LIT(p, "true") : RS_LIT(p, "false");
-	case RS_VAL_INT:
-		return rs_json_i64(p, v->i);
-	case RS_VAL_DOUBLE:
-		return rs_json_double(p, v->d);
-	case RS_VAL_BYTES:
-		*p++ = '"';
-		p = rs_json_base64(s, p, v->str, v->len < DD_MAX_VALUE ? v->len : DD_MAX_VALUE);
-		*p++ = '"';
-		return p;
-	case RS_VAL_ARRAY:
-		if (depth >= RS_ENC_DEPTH)
-			break;
-		*p++ = '[';
-		for (uint32_t i = 0; i < v->len && rs_sink_pos(s, p) <= stop && !s->err; i++) {
-			if (i)
-				*p++ = ',';
-			p = json_val(s, p, &v->arr[i], stop, depth + 1);
-			p = rs_sink_need(s, p, 16);
-		}
-		*p++ = ']';
-		return p;
-	case RS_VAL_MAP:
-		if (depth >= RS_ENC_DEPTH)
-			break;
-		return json_map(s, p, v->map, v->len, stop, depth);
-	case RS_VAL_EMPTY:
-		break;
-	}
-	return RS_LIT(p, "null");
-}
-
 char *dd_val_text(struct rs_sink *s, char *p, const struct rs_val *v)
 {
 	size_t at;
@@ -1294,66 +1194,25 @@ char *dd_val_text(struct rs_sink *s, char *p, const struct rs_val *v)
 	case RS_VAL_EMPTY:
 		return p;
 	}
-	p = json_val(s, p, v, at + DD_MAX_VALUE, 0);
+	p = rs_json_value(s, p, v, &(struct rs_json_limit){ at + DD_MAX_VALUE, DD_MAX_VALUE });
 	return cut(s, p, at);
 }
 
-/* An array or map as a JSON string that holds its JSON. */
-static char *json_quoted(struct rs_sink *s, char *p, const struct rs_val *v)
-{
-	size_t at, len, more = 0;
-	char *from, *to;
-
-	*p++ = '"';
-	at = rs_sink_pos(s, p);
-	p = dd_val_text(s, p, v);
-	if (s->err)
-		return p;
-	len = rs_sink_pos(s, p) - at;
-	for (size_t i = 0; i < len; i++)
-		more += s->base[at + i] == '"' || s->base[at + i] == '\\';
-	p = rs_sink_need(s, p, more + 16);
-	if (s->err)
-		return p;
-	/* From the end on, in place. */
-	from = s->base + at + len;
-	to = from + more;
-	while (to != from) {
-		*--to = *--from;
-		if (*to == '"' || *to == '\\')
-			*--to = '\\';
-	}
-	p = s->base + at + len + more;
-	*p++ = '"';
-	return p;
-}
-
-static char *json_attrs(struct rs_sink *s, char *p, const struct rs_attrs *as, size_t stop,
-			bool text)
+static char *json_attrs(struct rs_sink *s, char *p, const struct rs_attrs *as,
+			const struct rs_json_limit *max, bool text)
 {
 	p = RS_LIT(p, ",\"attributes\":");
 	if (!text)
-		return json_map(s, p, as->a, as->n, stop, 0);
+		return rs_json_map(s, p, as->a, as->n, max);
 	*p++ = '{';
-	for (uint32_t i = 0; i < as->n && rs_sink_pos(s, p) <= stop && !s->err; i++) {
-		const struct rs_val *v = &as->a[i].val;
-
+	for (uint32_t i = 0; i < as->n && rs_sink_pos(s, p) <= max->stop && !s->err; i++) {
 		if (i)
 			*p++ = ',';
 		p = rs_json_text(s, p, rs_utf8_limit(as->a[i].key->name, DD_MAX_VALUE));
-		*p++ = ':';
-		/* Strings only: other values as the text that they are as a tag, quoted. */
-		if (v->type == RS_VAL_STR || v->type == RS_VAL_BYTES) {
-			p = json_val(s, p, v, stop, 0);
-		} else if (v->type == RS_VAL_ARRAY || v->type == RS_VAL_MAP) {
-			p = json_quoted(s, p, v);
-		} else {
-			p = rs_sink_need(s, p, 64);
-			*p++ = '"';
-			p = dd_val_text(s, p, v);
-			*p++ = '"';
-		}
-		p = rs_sink_need(s, p, 16);
+		p = RS_LIT(p, ":\"");
+		p = rs_value_text(s, p, &as->a[i].val, max);
+		*p++ = '"';
+		p = rs_sink_need(s, p, 0);
 	}
 	*p++ = '}';
 	return p;
@@ -1367,7 +1226,8 @@ static char *json_dropped(char *p, uint32_t n)
 	return rs_json_u64(p, n);
 }
 
-static char *json_link(struct rs_sink *s, char *p, const struct rs_link *l, size_t stop)
+static char *json_link(struct rs_sink *s, char *p, const struct rs_link *l,
+		       const struct rs_json_limit *max)
 {
 	p = RS_LIT(p, "{\"trace_id\":\"");
 	p = rs_json_hex(p, l->trace_id, 16);
@@ -1375,7 +1235,7 @@ static char *json_link(struct rs_sink *s, char *p, const struct rs_link *l, size
 	p = rs_json_hex(p, l->span_id, 8);
 	*p++ = '"';
 	if (l->attrs.n)
-		p = json_attrs(s, p, &l->attrs, stop, true);
+		p = json_attrs(s, p, &l->attrs, max, true);
 	p = rs_sink_need(s, p, 64);
 	if (l->flags & 0xff) {
 		p = RS_LIT(p, ",\"flags\":");
@@ -1390,14 +1250,15 @@ static char *json_link(struct rs_sink *s, char *p, const struct rs_link *l, size
 	return p;
 }
 
-static char *json_event(struct rs_sink *s, char *p, const struct rs_event *e, size_t stop)
+static char *json_event(struct rs_sink *s, char *p, const struct rs_event *e,
+			const struct rs_json_limit *max)
 {
 	p = RS_LIT(p, "{\"time_unix_nano\":");
 	p = rs_json_u64(p, e->time_ns);
 	p = RS_LIT(p, ",\"name\":");
 	p = rs_json_text(s, p, rs_utf8_limit(e->name, DD_MAX_VALUE));
 	if (e->attrs.n)
-		p = json_attrs(s, p, &e->attrs, stop, false);
+		p = json_attrs(s, p, &e->attrs, max, false);
 	p = rs_sink_need(s, p, 64);
 	p = json_dropped(p, e->attrs.dropped);
 	*p++ = '}';
@@ -1406,11 +1267,11 @@ static char *json_event(struct rs_sink *s, char *p, const struct rs_event *e, si
 
 char *dd_links_json(struct rs_sink *s, char *p, const struct rs_span *span)
 {
-	size_t at, stop;
+	struct rs_json_limit max = { 0, DD_MAX_VALUE };
 
 	p = rs_sink_need(s, p, 16);
-	at = rs_sink_pos(s, p);
-	stop = at + DD_MAX_VALUE - 1; /* with the closing bracket, below the limit */
+	/* With the closing bracket, below the limit. */
+	max.stop = rs_sink_pos(s, p) + DD_MAX_VALUE - 1;
 	*p++ = '[';
 	for (uint32_t i = 0; i < span->nlinks && !s->err; i++) {
 		size_t mark = rs_sink_pos(s, p);
@@ -1420,9 +1281,9 @@ char *dd_links_json(struct rs_sink *s, char *p, const struct rs_span *span)
 		p = rs_sink_need(s, p, 128);
 		if (p[-1] != '[')
 			*p++ = ',';
-		p = json_link(s, p, &span->links[i], stop);
+		p = json_link(s, p, &span->links[i], &max);
 		p = rs_sink_need(s, p, 16);
-		if (rs_sink_pos(s, p) >= stop && !s->err) {
+		if (rs_sink_pos(s, p) >= max.stop && !s->err) {
 			p = s->base + mark;
 			break;
 		}
@@ -1433,11 +1294,10 @@ char *dd_links_json(struct rs_sink *s, char *p, const struct rs_span *span)
 
 char *dd_events_json(struct rs_sink *s, char *p, const struct rs_span *span)
 {
-	size_t at, stop;
+	struct rs_json_limit max = { 0, DD_MAX_VALUE };
 
 	p = rs_sink_need(s, p, 16);
-	at = rs_sink_pos(s, p);
-	stop = at + DD_MAX_VALUE - 1;
+	max.stop = rs_sink_pos(s, p) + DD_MAX_VALUE - 1;
 	*p++ = '[';
 	for (uint32_t i = 0; i < span->nevents && !s->err; i++) {
 		size_t mark = rs_sink_pos(s, p);
@@ -1445,9 +1305,9 @@ char *dd_events_json(struct rs_sink *s, char *p, const struct rs_span *span)
 		p = rs_sink_need(s, p, 128);
 		if (i)
 			*p++ = ',';
-		p = json_event(s, p, &span->events[i], stop);
+		p = json_event(s, p, &span->events[i], &max);
 		p = rs_sink_need(s, p, 16);
-		if (rs_sink_pos(s, p) >= stop && !s->err) {
+		if (rs_sink_pos(s, p) >= max.stop && !s->err) {
 			p = s->base + mark;
 			break;
 		}

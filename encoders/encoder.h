@@ -58,6 +58,8 @@ struct rs_encode {
 
 struct rs_encoder_opts {
 	size_t max_payload; /* bytes of a message at most; 0: RS_ENC_MAX_PAYLOAD */
+	/* Sentry: the DSN's public key and organisation (digits), for the trace context; NULL: left out. Borrowed. */
+	const char *sentry_key, *sentry_org;
 };
 
 /* OTLP clients keep requests under 64 MiB; most servers take 4 MiB by default. */

@@ -1,0 +1,1164 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sentry — Sentry envelopes. POST /api/PROJECT/envelope/. One envelope carries one trace.
+ *
+ * Two encoders. "sentry" writes a container of spans in Sentry's current span format (v2), at most 1,000 per
+ * envelope; "sentry-transaction" one transaction per envelope, for servers that do not know the former: a span that
+ * begins work in a service (no parent, a remote one, none in this batch, or of kind server or consumer) and up to 1,000
+ * spans below it.
+ *
+ * Mapping: span attributes stay as they are; resource attributes get the prefix `resource.`, scope name and version
+ * become instrumentation.name and .version; sentry.op, .origin, .release, .environment and so on are added. Op and
+ * status follow Sentry's OpenTelemetry rules (op_of(), status_of()). The header's trace context says what is known of
+ * sampling from tracestate's `ot=th:…;rv:…`.
+ *
+ * Losses: of events, those of exceptions give their attributes to the span (the last one's), a transaction's own
+ * become breadcrumbs, all others are dropped; trace state; dropped counts; schema URLs; nanoseconds (times are
+ * microseconds, rounded down); integers beyond ±2^53 become text, as do bytes (base64), arrays and maps (JSON) and what
+ * JSON has no number for; empty values and attributes with an empty key are left out; of attributes with the same name
+ * the first stays. A transaction's spans beyond 1,000 are left out and counted as too big.
+ */
+#include <stdlib.h>
+
+#include "chunks.h"
+#include "json_value.h"
+#include "keyset.h"
+
+#define MAX_SPANS 1000u /* per envelope */
+
+struct unit {
+	uint32_t first, n; /* of order[] */
+};
+
+struct state {
+	struct rs_sink sink;
+	struct rs_keyset keys;
+	struct rs_chunks w;
+	bool transaction;
+
+	/* The chunk being sent: its items in the order of sending, one envelope after the other. */
+	uint32_t *order;
+	struct unit *unit;
+	uint32_t *up;	/* by place in the chunk: the parent's place, later the transaction's */
+	uint32_t *item; /* by place: item */
+	uint32_t *mark; /* by place */
+	struct {
+		uint32_t epoch, place;
+	} * id; /* span id to place */
+	uint32_t cap, id_cap, id_epoch;
+	uint32_t nunit;
+
+	/* Where a run stands between calls; it is the same run if all of this agrees. */
+	const struct rs_batch *batch;
+	uint64_t serial;
+	struct rs_cursor at;
+	uint32_t spans;
+	bool active;
+	uint32_t next_chunk, next_unit;
+};
+
+/* -- what spans say ---------------------------------------------------------------------------- */
+
+enum fact {
+	HTTP_METHOD,
+	HTTP_ROUTE,
+	HTTP_STATUS,
+	URL_FULL,
+	URL_PATH,
+	GRPC_STATUS,
+	DB_SYSTEM,
+	DB_QUERY,
+	RPC_SYSTEM,
+	MESSAGING_SYSTEM,
+	MESSAGING_OPERATION,
+	GRAPHQL,
+	FAAS_TRIGGER,
+	FACTS,
+};
+
+static const struct {
+	struct str name;
+	enum fact fact;
+} names[] = {
+#define N(x)                                                                                       \
+	{                                                                                          \
+		x, sizeof(x) - 1                                                                   \
+	}
+	{ N("http.request.method"), HTTP_METHOD },
+	{ N("http.method"), HTTP_METHOD },
+	{ N("http.route"), HTTP_ROUTE },
+	{ N("http.response.status_code"), HTTP_STATUS },
+	{ N("http.status_code"), HTTP_STATUS },
+	{ N("url.full"), URL_FULL },
+	{ N("http.url"), URL_FULL },
+	{ N("url.path"), URL_PATH },
+	{ N("rpc.grpc.status_code"), GRPC_STATUS },
+	{ N("db.system.name"), DB_SYSTEM },
+	{ N("db.system"), DB_SYSTEM },
+	{ N("db.query.text"), DB_QUERY },
+	{ N("db.statement"), DB_QUERY },
+	{ N("rpc.system"), RPC_SYSTEM },
+	{ N("messaging.system"), MESSAGING_SYSTEM },
+	{ N("messaging.operation.type"), MESSAGING_OPERATION },
+	{ N("messaging.operation"), MESSAGING_OPERATION },
+	{ N("messaging.operation.name"), MESSAGING_OPERATION },
+	{ N("graphql.operation.type"), GRAPHQL },
+	{ N("faas.trigger"), FAAS_TRIGGER },
+#undef N
+};
+
+struct facts {
+	const struct rs_val *v[FACTS]; /* NULL: not there */
+};
+
+static void learn(struct facts *f, const struct rs_span *span)
+{
+	memset(f, 0, sizeof(*f));
+	for (uint32_t i = 0; i < span->attrs.n; i++) {
+		struct str name = span->attrs.a[i].key->name;
+
+		if (name.len < 8 || name.len > 25)
+			continue;
+		for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++) {
+			if (!f->v[names[j].fact] && str_eq(name, names[j].name))
+				f->v[names[j].fact] = &span->attrs.a[i].val;
+		}
+	}
+}
+
+static struct str fact_str(const struct facts *f, enum fact i)
+{
+	const struct rs_val *v = f->v[i];
+
+	return v && v->type == RS_VAL_STR ? (struct str){ v->str, v->len } : STR_NONE;
+}
+
+static int64_t fact_int(const struct facts *f, enum fact i)
+{
+	const struct rs_val *v = f->v[i];
+	uint64_t u;
+
+	if (v && v->type == RS_VAL_INT)
+		return v->i;
+	return str_u64(fact_str(f, i), &u) && u < INT64_MAX ? (int64_t)u : -1;
+}
+
+static struct str find_str(const struct rs_attrs *as, struct str name)
+{
+	for (uint32_t i = 0; i < as->n; i++) {
+		if (as->a[i].val.type == RS_VAL_STR && str_eq(as->a[i].key->name, name))
+			return (struct str){ as->a[i].val.str, as->a[i].val.len };
+	}
+	return STR_NONE;
+}
+
+static struct str queue_op(struct str operation, uint8_t kind)
+{
+	static const struct {
+		struct str operation, op;
+	} list[] = {
+#define N(x) { x, sizeof(x) - 1 }
+		{ N("publish"), N("queue.publish") }, { N("send"), N("queue.publish") },
+		{ N("create"), N("queue.create") },   { N("receive"), N("queue.receive") },
+		{ N("process"), N("queue.process") }, { N("deliver"), N("queue.process") },
+		{ N("settle"), N("queue.settle") },
+#undef N
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		if (str_ieq(operation, list[i].operation))
+			return list[i].op;
+	}
+	return kind == RS_KIND_PRODUCER ? STR("queue.publish") : STR("queue.process");
+}
+
+static struct str op_of(const struct facts *f, uint8_t kind)
+{
+	if (f->v[HTTP_METHOD] && kind == RS_KIND_SERVER)
+		return STR("http.server");
+	if (f->v[HTTP_METHOD] && kind == RS_KIND_CLIENT)
+		return STR("http.client");
+	if (f->v[DB_SYSTEM])
+		return str_eq(fact_str(f, DB_SYSTEM), STR("redis")) ? STR("db.redis") : STR("db");
+	if (f->v[RPC_SYSTEM])
+		return STR("rpc");
+	if (f->v[MESSAGING_SYSTEM])
+		return queue_op(fact_str(f, MESSAGING_OPERATION), kind);
+	if (f->v[GRAPHQL])
+		return STR("graphql");
+	if (f->v[FAAS_TRIGGER])
+		return STR("function");
+	return STR("default");
+}
+
+/* gRPC's codes are Sentry's statuses; of HTTP's, the ones that Sentry's OpenTelemetry bridge knows. */
+static struct str status_of(const struct facts *f, uint8_t status)
+{
+	static const struct str grpc[] = {
+#define N(x) { x, sizeof(x) - 1 }
+		N("ok"),
+		N("cancelled"),
+		N("unknown_error"),
+		N("invalid_argument"),
+		N("deadline_exceeded"),
+		N("not_found"),
+		N("already_exists"),
+		N("permission_denied"),
+		N("resource_exhausted"),
+		N("failed_precondition"),
+		N("aborted"),
+		N("out_of_range"),
+		N("unimplemented"),
+		N("internal_error"),
+		N("unavailable"),
+		N("data_loss"),
+		N("unauthenticated"),
+#undef N
+	};
+	int64_t code;
+
+	if (status != RS_STATUS_ERROR)
+		return STR("ok");
+	code = fact_int(f, GRPC_STATUS);
+	if (code > 0 && code < (int64_t)(sizeof(grpc) / sizeof(grpc[0])))
+		return grpc[code];
+	switch (fact_int(f, HTTP_STATUS)) {
+	case 400:
+		return STR("failed_precondition");
+	case 401:
+		return STR("unauthenticated");
+	case 403:
+		return STR("permission_denied");
+	case 404:
+		return STR("not_found");
+	case 409:
+		return STR("aborted");
+	case 429:
+		return STR("resource_exhausted");
+	case 499:
+		return STR("cancelled");
+	case 500:
+		return STR("internal_error");
+	case 501:
+		return STR("unimplemented");
+	case 503:
+		return STR("unavailable");
+	case 504:
+		return STR("deadline_exceeded");
+	}
+	return STR("unknown_error");
+}
+
+/* Who made the span: ringspan's own scope, or another instrumentation that we only pass on. */
+static struct str origin_of(const struct facts *f, const struct rs_scope *scope)
+{
+	if (!str_eq(scope->name, STR("ringspan")))
+		return STR("auto.otel");
+	if (f->v[HTTP_METHOD])
+		return STR("auto.http.ebpf");
+	if (f->v[DB_SYSTEM])
+		return STR("auto.db.ebpf");
+	return STR("auto.rpc.ebpf");
+}
+
+/* Name of a transaction or segment; *source says where it comes from. In pieces: a, then b behind a blank. */
+static void segment_name(const struct facts *f, const struct rs_span *span, struct str *a,
+			 struct str *b, struct str *source)
+{
+	*a = fact_str(f, HTTP_METHOD);
+	*b = fact_str(f, HTTP_ROUTE);
+	*source = STR("route");
+	if (a->len && b->len)
+		return;
+	*b = fact_str(f, URL_PATH);
+	*source = STR("url");
+	if (a->len && b->len && span->kind == RS_KIND_SERVER)
+		return;
+	*a = span->name;
+	*b = STR_NONE;
+	*source = STR("custom");
+}
+
+static bool is_segment(const struct rs_span *span)
+{
+	return rs_id_is_zero(span->parent_id, 8) || (span->flags & 0x300) == 0x300 ||
+	       span->kind == RS_KIND_SERVER || span->kind == RS_KIND_CONSUMER;
+}
+
+static struct str release_of(const struct rs_resource *r)
+{
+	return find_str(&r->attrs, STR("service.version"));
+}
+
+static struct str environment_of(const struct rs_resource *r)
+{
+	struct str s = find_str(&r->attrs, STR("deployment.environment.name"));
+
+	return s.len ? s : find_str(&r->attrs, STR("deployment.environment"));
+}
+
+static const struct str kind_of[] = { { "", 0 },       { "internal", 8 }, { "server", 6 },
+				      { "client", 6 }, { "producer", 8 }, { "consumer", 8 } };
+
+/* -- writing ----------------------------------------------------------------------------------- */
+
+static char *put_lit(char *p, struct str s)
+{
+	memcpy(p, s.ptr, s.len);
+	return p + s.len;
+}
+
+/* "a b" */
+static char *put_pair(struct rs_sink *s, char *p, struct str a, struct str b)
+{
+	*p++ = '"';
+	p = rs_text_json(s, p, a);
+	if (b.len) {
+		*p++ = ' ';
+		p = rs_text_json(s, p, b);
+	}
+	*p++ = '"';
+	return rs_sink_need(s, p, 0);
+}
+
+/* Seconds with six decimals. */
+static char *put_time(char *p, uint64_t ns)
+{
+	char digits[24];
+	uint64_t us = ns / 1000;
+
+	p = rs_json_u64(p, us / 1000000);
+	*p++ = '.';
+	/* Six digits, with leading zeros. */
+	rs_json_u64(digits, 1000000 + us % 1000000);
+	memcpy(p, digits + 1, 6);
+	return p + 6;
+}
+
+/* ,"name": before any member but the first. */
+static char *put_name(struct rs_sink *s, char *p, struct str prefix, struct str name)
+{
+	p = rs_sink_need(s, p, 0);
+	if (p[-1] != '{')
+		*p++ = ',';
+	*p++ = '"';
+	p = put_lit(p, prefix);
+	p = rs_text_json(s, p, name);
+	return RS_LIT(p, "\":");
+}
+
+static char *put_typed_value(struct rs_sink *s, char *p, const struct rs_val *v)
+{
+	if (v->type == RS_VAL_BOOL) {
+		p = RS_LIT(p, "{\"type\":\"boolean\",\"value\":");
+		p = rs_json_value(s, p, v, RS_JSON_NO_LIMIT);
+	} else if (v->type == RS_VAL_INT && v->i >= -(1ll << 53) && v->i <= 1ll << 53) {
+		p = RS_LIT(p, "{\"type\":\"integer\",\"value\":");
+		p = rs_json_i64(p, v->i);
+	} else if (v->type == RS_VAL_DOUBLE && v->d - v->d == 0) {
+		p = RS_LIT(p, "{\"type\":\"double\",\"value\":");
+		p = rs_json_double(p, v->d);
+	} else {
+		p = RS_LIT(p, "{\"type\":\"string\",\"value\":\"");
+		p = rs_value_text(s, p, v, RS_JSON_NO_LIMIT);
+		*p++ = '"';
+	}
+	*p++ = '}';
+	return rs_sink_need(s, p, 0);
+}
+
+/* Plain JSON; integers that JavaScript cannot hold as text. */
+static char *put_plain_value(struct rs_sink *s, char *p, const struct rs_val *v)
+{
+	if (v->type == RS_VAL_INT && (v->i < -(1ll << 53) || v->i > 1ll << 53)) {
+		*p++ = '"';
+		p = rs_json_i64(p, v->i);
+		*p++ = '"';
+		return p;
+	}
+	return rs_json_value(s, p, v, RS_JSON_NO_LIMIT);
+}
+
+/* The members of an attributes object that are not in it yet (st->keys). */
+static char *put_attrs(struct state *st, char *p, struct str prefix, const struct rs_attrs *as,
+		       bool typed)
+{
+	struct rs_sink *s = &st->sink;
+
+	for (uint32_t i = 0; i < as->n; i++) {
+		const struct rs_attr *a = &as->a[i];
+
+		if (!a->key->name.len || a->val.type == RS_VAL_EMPTY)
+			continue;
+		if (!rs_keyset_add(&st->keys, a->key->name))
+			continue;
+		p = put_name(s, p, prefix, a->key->name);
+		p = typed ? put_typed_value(s, p, &a->val) : put_plain_value(s, p, &a->val);
+	}
+	return rs_sink_need(s, p, 0);
+}
+
+/* Attributes of the span and of its last exception. */
+static char *put_own_attrs(struct state *st, char *p, const struct rs_span *span, bool typed)
+{
+	rs_keyset_begin(&st->keys);
+	p = put_attrs(st, p, STR(""), &span->attrs, typed);
+	for (uint32_t i = span->nevents; i-- > 0;) {
+		if (str_eq(span->events[i].name, STR("exception")))
+			return put_attrs(st, p, STR(""), &span->events[i].attrs, typed);
+	}
+	return p;
+}
+
+static char *put_links(struct state *st, char *p, const struct rs_span *span, bool typed)
+{
+	struct rs_sink *s = &st->sink;
+	bool any = false;
+
+	for (uint32_t i = 0; i < span->nlinks; i++) {
+		const struct rs_link *l = &span->links[i];
+
+		if (!rs_link_ok(l))
+			continue;
+		p = any ? RS_LIT(p, ",") : RS_LIT(p, ",\"links\":[");
+		any = true;
+		p = RS_LIT(p, "{\"trace_id\":\"");
+		p = rs_json_hex(p, l->trace_id, 16);
+		p = RS_LIT(p, "\",\"span_id\":\"");
+		p = rs_json_hex(p, l->span_id, 8);
+		*p++ = '"';
+		if (l->flags) {
+			if (l->flags & 1)
+				p = RS_LIT(p, ",\"sampled\":true");
+			else
+				p = RS_LIT(p, ",\"sampled\":false");
+		}
+		if (l->attrs.n) {
+			p = RS_LIT(p, ",\"attributes\":{");
+			rs_keyset_begin(&st->keys);
+			p = put_attrs(st, p, STR(""), &l->attrs, typed);
+			*p++ = '}';
+		}
+		*p++ = '}';
+		p = rs_sink_need(s, p, 0);
+	}
+	if (any)
+		*p++ = ']';
+	return p;
+}
+
+static char *put_ids(char *p, const struct rs_span *span)
+{
+	p = RS_LIT(p, "\"trace_id\":\"");
+	p = rs_json_hex(p, span->trace_id, 16);
+	p = RS_LIT(p, "\",\"span_id\":\"");
+	p = rs_json_hex(p, span->span_id, 8);
+	*p++ = '"';
+	if (rs_id_is_zero(span->parent_id, 8))
+		return p;
+	p = RS_LIT(p, ",\"parent_span_id\":\"");
+	p = rs_json_hex(p, span->parent_id, 8);
+	*p++ = '"';
+	return p;
+}
+
+/* An attribute of Sentry's own, unless the span has it or there is nothing to say. value is plain ASCII. */
+static char *put_word(struct state *st, char *p, struct str name, struct str value)
+{
+	if (!value.len || !rs_keyset_add(&st->keys, name))
+		return p;
+	p = put_name(&st->sink, p, STR(""), name);
+	p = RS_LIT(p, "{\"type\":\"string\",\"value\":\"");
+	p = put_lit(p, value);
+	return RS_LIT(p, "\"}");
+}
+
+static char *put_text(struct state *st, char *p, struct str name, struct str a, struct str b)
+{
+	if (!a.len || !rs_keyset_add(&st->keys, name))
+		return p;
+	p = put_name(&st->sink, p, STR(""), name);
+	p = RS_LIT(p, "{\"type\":\"string\",\"value\":");
+	p = put_pair(&st->sink, p, a, b);
+	*p++ = '}';
+	return p;
+}
+
+/* A span as an item of the container. */
+static char *put_item(struct state *st, char *p, const struct rs_item *it)
+{
+	const struct rs_resource *res = &it->rs->resource;
+	const struct rs_scope *scope = &it->ss->scope;
+	const struct rs_span *span = it->s;
+	struct rs_sink *s = &st->sink;
+	struct str a, b, source;
+	struct facts f;
+	bool segment = is_segment(span);
+
+	learn(&f, span);
+	p = rs_sink_need(s, p, 128);
+	*p++ = '{';
+	p = put_ids(p, span);
+	p = RS_LIT(p, ",\"name\":");
+	p = rs_json_text(s, p, span->name);
+	p = rs_sink_need(s, p, 64);
+	p = span->status == RS_STATUS_ERROR ? RS_LIT(p, ",\"status\":\"error\"")
+					    : RS_LIT(p, ",\"status\":\"ok\"");
+	p = segment ? RS_LIT(p, ",\"is_segment\":true") : RS_LIT(p, ",\"is_segment\":false");
+	p = RS_LIT(p, ",\"start_timestamp\":");
+	p = put_time(p, span->start_ns);
+	p = RS_LIT(p, ",\"end_timestamp\":");
+	p = put_time(p, span->end_ns);
+	p = RS_LIT(p, ",\"attributes\":{");
+	p = put_own_attrs(st, p, span, true);
+	p = put_word(st, p, RS_SPAN_STR("sentry.op"), op_of(&f, span->kind));
+	p = put_word(st, p, RS_SPAN_STR("sentry.origin"), origin_of(&f, scope));
+	if (span->kind && span->kind <= RS_KIND_CONSUMER)
+		p = put_word(st, p, RS_SPAN_STR("sentry.kind"), kind_of[span->kind]);
+	if (segment) {
+		segment_name(&f, span, &a, &b, &source);
+		p = put_text(st, p, RS_SPAN_STR("sentry.segment.name"), a, b);
+		p = put_word(st, p, RS_SPAN_STR("sentry.segment.name.source"), source);
+	}
+	if (span->status_msg.len)
+		p = put_text(st, p, RS_SPAN_STR("sentry.status.message"), span->status_msg,
+			     STR_NONE);
+	p = put_text(st, p, RS_SPAN_STR("sentry.release"), release_of(res), STR_NONE);
+	p = put_text(st, p, RS_SPAN_STR("sentry.environment"), environment_of(res), STR_NONE);
+	p = put_word(st, p, RS_SPAN_STR("sentry.sdk.name"), STR("ringspan"));
+	p = put_word(st, p, RS_SPAN_STR("sentry.sdk.version"), STR(RS_VERSION));
+	p = put_text(st, p, RS_SPAN_STR("instrumentation.name"), scope->name, STR_NONE);
+	p = put_text(st, p, RS_SPAN_STR("instrumentation.version"), scope->version, STR_NONE);
+	rs_keyset_begin(&st->keys);
+	p = put_attrs(st, p, STR("resource."), &res->attrs, true);
+	*p++ = '}';
+	p = put_links(st, p, span, true);
+	*p++ = '}';
+	return rs_sink_need(s, p, 0);
+}
+
+/* contexts.trace or an element of spans: what both have. Leaves the object open. */
+static char *put_trace_span(struct state *st, char *p, const struct rs_item *it,
+			    const struct facts *f)
+{
+	const struct rs_span *span = it->s;
+
+	*p++ = '{';
+	p = put_ids(p, span);
+	p = RS_LIT(p, ",\"op\":\"");
+	p = put_lit(p, op_of(f, span->kind));
+	p = RS_LIT(p, "\",\"status\":\"");
+	p = put_lit(p, status_of(f, span->status));
+	p = RS_LIT(p, "\",\"origin\":\"");
+	p = put_lit(p, origin_of(f, &it->ss->scope));
+	p = RS_LIT(p, "\",\"data\":{");
+	p = put_own_attrs(st, p, span, false);
+	*p++ = '}';
+	p = put_links(st, p, span, false);
+	return rs_sink_need(&st->sink, p, 0);
+}
+
+/* What a span did: a request with its URL, a query, or its name. */
+static char *put_description(struct rs_sink *s, char *p, const struct rs_span *span,
+			     const struct facts *f)
+{
+	struct str url = fact_str(f, URL_FULL), query = fact_str(f, DB_QUERY),
+		   method = fact_str(f, HTTP_METHOD);
+
+	p = RS_LIT(p, ",\"description\":");
+	if (method.len && url.len && span->kind == RS_KIND_CLIENT) {
+		url = str_at(url, 0, str_find(url, '?'));
+		return put_pair(s, p, method, str_at(url, 0, str_find(url, '#')));
+	}
+	return put_pair(s, p, query.len ? query : span->name, STR_NONE);
+}
+
+static char *put_times(char *p, const struct rs_span *span)
+{
+	p = RS_LIT(p, ",\"start_timestamp\":");
+	p = put_time(p, span->start_ns);
+	p = RS_LIT(p, ",\"timestamp\":");
+	return put_time(p, span->end_ns);
+}
+
+static char *put_child(struct state *st, char *p, const struct rs_item *it)
+{
+	struct facts f;
+
+	learn(&f, it->s);
+	p = put_trace_span(st, p, it, &f);
+	p = put_description(&st->sink, p, it->s, &f);
+	p = put_times(p, it->s);
+	*p++ = '}';
+	return rs_sink_need(&st->sink, p, 0);
+}
+
+static char *put_breadcrumbs(struct rs_sink *s, char *p, const struct rs_span *span)
+{
+	p = RS_LIT(p, ",\"breadcrumbs\":[");
+	for (uint32_t i = 0; i < span->nevents; i++) {
+		const struct rs_event *e = &span->events[i];
+
+		p = i ? RS_LIT(p, ",{\"timestamp\":") : RS_LIT(p, "{\"timestamp\":");
+		p = put_time(p, e->time_ns);
+		p = str_eq(e->name, STR("exception"))
+			    ? RS_LIT(p, ",\"level\":\"error\",\"message\":")
+			    : RS_LIT(p, ",\"message\":");
+		p = rs_json_text(s, p, e->name);
+		p = rs_sink_need(s, p, 0);
+		if (e->attrs.n) {
+			p = RS_LIT(p, ",\"data\":");
+			p = rs_json_map(s, p, e->attrs.a, e->attrs.n, RS_JSON_NO_LIMIT);
+		}
+		*p++ = '}';
+		p = rs_sink_need(s, p, 0);
+	}
+	*p++ = ']';
+	return p;
+}
+
+static char *put_request(struct rs_sink *s, char *p, const struct facts *f)
+{
+	struct str method = fact_str(f, HTTP_METHOD), url = fact_str(f, URL_FULL);
+
+	if (!method.len)
+		return p;
+	p = RS_LIT(p, ",\"request\":{\"method\":");
+	p = rs_json_text(s, p, method);
+	p = rs_sink_need(s, p, 0);
+	if (!url.len)
+		url = fact_str(f, URL_PATH);
+	if (url.len) {
+		p = RS_LIT(p, ",\"url\":");
+		p = rs_json_text(s, p, url);
+		p = rs_sink_need(s, p, 0);
+	}
+	*p++ = '}';
+	return p;
+}
+
+/* ,"name":"text" unless it is empty. */
+static char *put_member(struct rs_sink *s, char *p, struct str name, struct str value)
+{
+	if (!value.len)
+		return p;
+	*p++ = ',';
+	*p++ = '"';
+	p = put_lit(p, name);
+	p = RS_LIT(p, "\":");
+	p = rs_json_text(s, p, value);
+	return rs_sink_need(s, p, 0);
+}
+
+/* An id of the transaction that is the same each time it is encoded. */
+static char *put_event_id(char *p, const struct rs_span *span)
+{
+	uint8_t id[16];
+
+	for (int i = 0; i < 16; i++)
+		id[i] = (uint8_t)(span->trace_id[i] ^ span->span_id[i & 7]);
+	p = RS_LIT(p, "\"event_id\":\"");
+	p = rs_json_hex(p, id, 16);
+	return RS_LIT(p, "\"");
+}
+
+static char *put_sdk(char *p)
+{
+	return RS_LIT(p, "\"sdk\":{\"name\":\"ringspan\",\"version\":\"" RS_VERSION "\"}");
+}
+
+static char *put_transaction(struct state *st, char *p, const struct unit *u, uint32_t n)
+{
+	const struct rs_item *it = &st->w.item[st->order[u->first]];
+	const struct rs_resource *res = &it->rs->resource;
+	struct rs_sink *s = &st->sink;
+	struct str a, b, source;
+	struct facts f;
+
+	learn(&f, it->s);
+	segment_name(&f, it->s, &a, &b, &source);
+	p = RS_LIT(p, "{\"type\":\"transaction\",");
+	p = put_event_id(p, it->s);
+	p = RS_LIT(p, ",\"transaction\":");
+	p = put_pair(s, p, a.len ? a : RS_SPAN_STR("unnamed"), b);
+	p = RS_LIT(p, ",\"transaction_info\":{\"source\":\"");
+	p = put_lit(p, source);
+	p = RS_LIT(p, "\"}");
+	p = put_times(p, it->s);
+	p = RS_LIT(p, ",\"platform\":\"other\"");
+	p = put_member(s, p, STR("release"), release_of(res));
+	p = put_member(s, p, STR("environment"), environment_of(res));
+	p = put_member(s, p, STR("server_name"), find_str(&res->attrs, STR("host.name")));
+	*p++ = ',';
+	p = put_sdk(p);
+	p = RS_LIT(p, ",\"contexts\":{\"trace\":");
+	p = put_trace_span(st, p, it, &f);
+	p = RS_LIT(p, "},\"otel\":{\"resource\":{");
+	rs_keyset_begin(&st->keys);
+	p = put_attrs(st, p, STR(""), &res->attrs, false);
+	p = RS_LIT(p, "}}}");
+	p = put_request(s, p, &f);
+	if (it->s->nevents)
+		p = put_breadcrumbs(s, p, it->s);
+	p = RS_LIT(p, ",\"spans\":[");
+	for (uint32_t i = 1; i < n && !s->err; i++) {
+		if (i > 1)
+			*p++ = ',';
+		p = put_child(st, p, &st->w.item[st->order[u->first + i]]);
+	}
+	return RS_LIT(p, "]}");
+}
+
+/* -- the trace context of the envelope --------------------------------------------------------- */
+
+/* n hex digits, or false. */
+static bool hex(struct str s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!s.len || s.len > 14)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char c = str_lower_char(s.ptr[i]);
+
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return false;
+	}
+	*ret = v;
+	return true;
+}
+
+/*
+ * OpenTelemetry's consistent sampling: kept if the 56 bits of randomness are not below the threshold. Sentry keeps if
+ * sample_rand is below sample_rate, so its number is the other end's: 1 - randomness.
+ */
+static void sampling_of(const struct rs_span *span, uint64_t *rate_2_56, uint64_t *rand_2_56)
+{
+	struct str state = span->trace_state, member;
+	uint64_t threshold = 0, randomness = 0, v;
+
+	for (int i = 9; i < 16; i++)
+		randomness = randomness << 8 | span->trace_id[i];
+	while (state.len) {
+		struct str key, field, name;
+
+		state = str_cut(state, ',', &member);
+		member = str_cut(str_trim(member), '=', &key);
+		if (!str_eq(key, STR("ot")))
+			continue;
+		while (member.len) {
+			member = str_cut(member, ';', &field);
+			field = str_cut(field, ':', &name);
+			if (!hex(field, &v))
+				continue;
+			if (str_eq(name, STR("th")))
+				threshold = v << 4 * (14 - field.len);
+			else if (str_eq(name, STR("rv")) && field.len == 14)
+				randomness = v;
+		}
+	}
+	*rate_2_56 = (1ull << 56) - threshold;
+	*rand_2_56 = (1ull << 56) - 1 - randomness;
+}
+
+/* ,"name":"text" for an id of the project's, which is plain ASCII. */
+static char *put_key(char *p, struct str name, const char *value)
+{
+	*p++ = ',';
+	*p++ = '"';
+	p = put_lit(p, name);
+	p = RS_LIT(p, "\":\"");
+	p = put_lit(p, str_at(str_c(value), 0, 64));
+	*p++ = '"';
+	return p;
+}
+
+static char *put_trace(struct rs_encoder *e, char *p, const struct rs_item *it)
+{
+	struct state *st = e->state;
+	struct rs_sink *s = &st->sink;
+	struct str a, b, source;
+	uint64_t rate, rnd;
+	struct facts f;
+	char digits[24];
+
+	sampling_of(it->s, &rate, &rnd);
+	p = RS_LIT(p, "\"trace\":{\"trace_id\":\"");
+	p = rs_json_hex(p, it->s->trace_id, 16);
+	*p++ = '"';
+	if (e->opts.sentry_key)
+		p = put_key(p, STR("public_key"), e->opts.sentry_key);
+	if (e->opts.sentry_org)
+		p = put_key(p, STR("org_id"), e->opts.sentry_org);
+	p = RS_LIT(p, ",\"sample_rate\":\"");
+	p = rs_json_double(p, (double)rate / 0x1p56);
+	/* Below 1, whatever the rounding. */
+	p = RS_LIT(p, "\",\"sample_rand\":\"0.");
+	rs_json_u64(digits, 1000000 + (uint64_t)((__uint128_t)rnd * 1000000 >> 56));
+	memcpy(p, digits + 1, 6);
+	p += 6;
+	p = rnd < rate ? RS_LIT(p, "\",\"sampled\":\"true\"")
+		       : RS_LIT(p, "\",\"sampled\":\"false\"");
+	p = put_member(s, p, STR("release"), release_of(&it->rs->resource));
+	p = put_member(s, p, STR("environment"), environment_of(&it->rs->resource));
+	learn(&f, it->s);
+	segment_name(&f, it->s, &a, &b, &source);
+	if (is_segment(it->s) && a.len && !str_eq(source, STR("url"))) {
+		p = RS_LIT(p, ",\"transaction\":");
+		p = put_pair(s, p, a, b);
+	}
+	return RS_LIT(p, "}");
+}
+
+/* The first n spans of a unit as an envelope. */
+static char *put_envelope(struct rs_encoder *e, char *p, const struct unit *u, uint32_t n)
+{
+	struct state *st = e->state;
+	const struct rs_item *first = &st->w.item[st->order[u->first]];
+	struct rs_sink *s = &st->sink;
+	size_t at, from;
+	char digits[24];
+	size_t nd;
+
+	*p++ = '{';
+	if (st->transaction) {
+		p = put_event_id(p, first->s);
+		*p++ = ',';
+	}
+	p = put_sdk(p);
+	*p++ = ',';
+	p = put_trace(e, p, first);
+	p = RS_LIT(p, "}\n");
+	p = rs_sink_need(s, p, 0);
+	if (st->transaction) {
+		p = RS_LIT(
+			p,
+			"{\"type\":\"transaction\",\"content_type\":\"application/json\",\"length\":");
+	} else {
+		p = RS_LIT(p, "{\"type\":\"span\",\"item_count\":");
+		p = rs_json_u64(p, n);
+		p = RS_LIT(
+			p,
+			",\"content_type\":\"application/vnd.sentry.items.span.v2+json\",\"length\":");
+	}
+	/* Known afterwards; blanks before a number are JSON. */
+	at = rs_sink_pos(s, p);
+	p = RS_LIT(p, "          }\n");
+	p = rs_sink_need(s, p, 0);
+	from = rs_sink_pos(s, p);
+	if (st->transaction) {
+		p = put_transaction(st, p, u, n);
+	} else {
+		p = RS_LIT(p, "{\"items\":[");
+		for (uint32_t i = 0; i < n && !s->err; i++) {
+			if (i)
+				*p++ = ',';
+			p = put_item(st, p, &st->w.item[st->order[u->first + i]]);
+		}
+		p = RS_LIT(p, "]}");
+	}
+	p = rs_sink_need(s, p, 0);
+	if (s->err)
+		return p;
+	nd = (size_t)(rs_json_u64(digits, rs_sink_pos(s, p) - from) - digits);
+	memcpy(s->base + at + 10 - nd, digits, nd);
+	*p++ = '\n';
+	return p;
+}
+
+/* -- chunks into envelopes --------------------------------------------------------------------- */
+
+static bool memory(struct state *st, uint32_t n)
+{
+	uint32_t cap = st->cap;
+
+	if (n > st->cap) {
+		if (!rs_grow(&st->order, &cap, n, sizeof(*st->order)))
+			return false;
+		cap = st->cap;
+		if (!rs_grow(&st->unit, &cap, n, sizeof(*st->unit)))
+			return false;
+		cap = st->cap;
+		if (!rs_grow(&st->up, &cap, n, sizeof(*st->up)))
+			return false;
+		cap = st->cap;
+		if (!rs_grow(&st->item, &cap, n, sizeof(*st->item)))
+			return false;
+		cap = st->cap;
+		if (!rs_grow(&st->mark, &cap, n, sizeof(*st->mark)))
+			return false;
+		st->cap = cap;
+	}
+	if (st->id_cap < 2 * st->cap) {
+		void *p = calloc(2 * st->cap, sizeof(*st->id));
+
+		if (!p)
+			return false;
+		free(st->id);
+		st->id = p;
+		st->id_cap = 2 * st->cap;
+		st->id_epoch = 0;
+	}
+	return true;
+}
+
+static uint32_t id_hash(const uint8_t *id)
+{
+	uint64_t v;
+
+	memcpy(&v, id, 8);
+	return (uint32_t)(v * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+/* Place of the span with this id in the chunk; RS_CHUNK_END: none. */
+static uint32_t place_of(const struct state *st, const uint8_t *id)
+{
+	for (uint32_t i = id_hash(id);; i++) {
+		uint32_t at = i & (st->id_cap - 1);
+
+		if (st->id[at].epoch != st->id_epoch)
+			return RS_CHUNK_END;
+		if (!memcmp(st->w.item[st->item[st->id[at].place]].s->span_id, id, 8))
+			return st->id[at].place;
+	}
+}
+
+static void enter(struct state *st, uint32_t place)
+{
+	const uint8_t *id = st->w.item[st->item[place]].s->span_id;
+	uint32_t i = id_hash(id);
+
+	if (place_of(st, id) != RS_CHUNK_END)
+		return; /* the same id again: the first one counts */
+	while (st->id[i & (st->id_cap - 1)].epoch == st->id_epoch)
+		i++;
+	st->id[i & (st->id_cap - 1)].epoch = st->id_epoch;
+	st->id[i & (st->id_cap - 1)].place = place;
+}
+
+/* Makes up[] point at each place's transaction: up, until a span that begins one, or a circle. */
+static void find_transactions(struct state *st, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rs_item *it = &st->w.item[st->item[i]];
+		uint32_t up = is_segment(it->s) ? RS_CHUNK_END : place_of(st, it->s->parent_id);
+
+		/* Another service's span is another transaction's. */
+		if (up == i || (up != RS_CHUNK_END && st->w.item[st->item[up]].rs != it->rs))
+			up = RS_CHUNK_END;
+		st->up[i] = up == RS_CHUNK_END ? i : up;
+	}
+	memset(st->mark, 0, n * sizeof(*st->mark));
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t top = i;
+
+		while (st->up[top] != top && st->mark[top] != i + 1) {
+			st->mark[top] = i + 1;
+			top = st->up[top];
+		}
+		st->up[top] = top; /* a circle is broken here */
+		for (uint32_t j = i, next; j != top; j = next) {
+			next = st->up[j];
+			st->up[j] = top;
+		}
+	}
+}
+
+/* order[]: the transactions one after the other, each begun by its own span. */
+static void order_transactions(struct state *st, uint32_t n)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (st->up[i] == i) {
+			st->mark[i] = st->nunit;
+			st->unit[st->nunit++] = (struct unit){ 0, 0 };
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		st->unit[st->mark[st->up[i]]].n++;
+	for (uint32_t i = 0; i < st->nunit; i++) {
+		struct unit *u = &st->unit[i];
+
+		u->first = at;
+		at += u->n;
+		u->n = 1; /* counted again as they are placed behind the first */
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct unit *u = &st->unit[st->mark[st->up[i]]];
+
+		st->order[st->up[i] == i ? u->first : u->first + u->n++] = st->item[i];
+	}
+}
+
+/* Orders the chunk's spans into units. False: no memory. */
+static bool plan(struct state *st, const struct rs_chunk *c)
+{
+	uint32_t n = 0;
+
+	if (!memory(st, c->n))
+		return false;
+	for (uint32_t i = c->first; i != RS_CHUNK_END; i = st->w.item[i].next)
+		st->item[n++] = i;
+	st->nunit = 0;
+	st->next_unit = 0;
+	if (!st->transaction) {
+		memcpy(st->order, st->item, n * sizeof(*st->order));
+		for (uint32_t i = 0; i < n; i += MAX_SPANS)
+			st->unit[st->nunit++] =
+				(struct unit){ i, n - i < MAX_SPANS ? n - i : MAX_SPANS };
+		return true;
+	}
+	if (!++st->id_epoch) {
+		memset(st->id, 0, st->id_cap * sizeof(*st->id));
+		st->id_epoch = 1;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		enter(st, i);
+	find_transactions(st, n);
+	order_transactions(st, n);
+	return true;
+}
+
+static bool goes_on(const struct state *st, const struct rs_encode *run)
+{
+	return st->active && st->batch == run->batch && st->serial == run->batch->serial &&
+	       st->spans == run->spans && !memcmp(&st->at, &run->at, sizeof(st->at));
+}
+
+/* The next envelope of the window; false: it has no more. */
+static bool next_envelope(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct state *st = e->state;
+
+	while (st->next_chunk < st->w.nchunk) {
+		const struct unit *u;
+		uint32_t n;
+
+		if (st->next_unit == st->nunit) {
+			if (++st->next_chunk == st->w.nchunk)
+				return false;
+			if (!plan(st, &st->w.chunk[st->next_chunk])) {
+				run->skipped[RS_SKIP_TOO_BIG] += st->w.chunk[st->next_chunk].n;
+				st->next_unit = st->nunit = 0;
+			}
+			continue;
+		}
+		u = &st->unit[st->next_unit++];
+		/* A transaction's own span does not count. */
+		n = st->transaction ? MAX_SPANS + 1 : MAX_SPANS;
+		n = u->n < n ? u->n : n;
+		for (; n; n /= 2) {
+			char *p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+
+			if (!p)
+				break;
+			p = put_envelope(e, p, u, n);
+			if (!st->sink.err && rs_sink_pos(&st->sink, p) <= e->opts.max_payload) {
+				rs_sink_close(&st->sink, p, &run->out);
+				run->spans += n;
+				break;
+			}
+			rs_sink_abort(&st->sink);
+		}
+		if (!st->transaction && n && n < u->n) {
+			/* The rest goes into the next one. */
+			st->next_unit--;
+			st->unit[st->next_unit].first += n;
+			st->unit[st->next_unit].n -= n;
+		} else if (!st->transaction && !n && u->n > 1) {
+			st->next_unit--;
+			st->unit[st->next_unit].first++;
+			st->unit[st->next_unit].n--;
+			run->skipped[RS_SKIP_TOO_BIG]++;
+		} else {
+			run->skipped[RS_SKIP_TOO_BIG] += u->n - n;
+		}
+		if (n)
+			return true;
+	}
+	return false;
+}
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct state *st = e->state;
+
+	for (;;) {
+		if (!goes_on(st, run)) {
+			int err = rs_chunks_collect(&st->w, run);
+
+			if (err)
+				return err;
+			st->next_chunk = 0;
+			if (st->w.nchunk && !plan(st, &st->w.chunk[0]))
+				return -ENOMEM;
+		}
+		st->active = next_envelope(e, run);
+		if (st->active) {
+			st->batch = run->batch;
+			st->serial = run->batch->serial;
+			st->at = run->at;
+			st->spans = run->spans;
+			return 0;
+		}
+		rs_chunks_leave(&st->w, run);
+		if (run->done)
+			return 0;
+	}
+}
+
+static void release(struct rs_encoder *e)
+{
+	struct state *st = e->state;
+
+	rs_keyset_release(&st->keys);
+	rs_chunks_release(&st->w);
+	free(st->order);
+	free(st->unit);
+	free(st->up);
+	free(st->item);
+	free(st->mark);
+	free(st->id);
+}
+
+static int init(struct rs_encoder *e)
+{
+	struct state *st = e->state;
+
+	if (rs_keyset_init(&st->keys) || rs_chunks_init(&st->w)) {
+		release(e);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int init_transaction(struct rs_encoder *e)
+{
+	((struct state *)e->state)->transaction = true;
+	return init(e);
+}
+
+RS_ENCODER_OPS(sentry) = {
+	.name = "sentry",
+	.content_type = "application/x-sentry-envelope",
+	.suffix = "envelope",
+	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
+	.encode = encode,
+};
+
+RS_ENCODER_OPS(sentry_transaction) = {
+	.name = "sentry-transaction",
+	.content_type = "application/x-sentry-envelope",
+	.suffix = "envelope",
+	.state_size = sizeof(struct state),
+	.init = init_transaction,
+	.release = release,
+	.encode = encode,
+};
