@@ -175,12 +175,11 @@ def by_h11(conversation):
                     client.receive_data(b"")
                     fed_end = True
                 elif isinstance(e, h11.InformationalResponse):
-                    out.append(("<", ["interim", str(e.status_code), visible(e.http_version)] +
-                                kept(e.headers)))
+                    out.append(("<", ["interim", str(e.status_code), visible(e.http_version)]))
                 elif isinstance(e, h11.Response):
                     if not e.http_version.startswith(b"1."):
                         return None
-                    out.append(("<", [str(e.status_code), visible(e.http_version)] + kept(e.headers)))
+                    out.append(("<", [str(e.status_code), visible(e.http_version)]))
                 elif isinstance(e, h11.Data):
                     size += len(e.data)
                 elif isinstance(e, h11.EndOfMessage):
@@ -207,9 +206,8 @@ def ours(text):
         mark, _, rest = line.partition(" ")
         line_words = rest.replace("\\x0d", " ").replace("\\x0a", " ").replace("\\x09", " ").split(" ")
         fixed, fields = [], []
-        heads = 3 if mark == ">" or line_words[0] == "interim" else 2
         for word in line_words:
-            if any(word.startswith(f) for f in KEEP.values()) and len(fixed) >= heads:
+            if any(word.startswith(f) for f in KEEP.values()) and len(fixed) >= 3:
                 fields.append(word)
             elif fields:
                 fields[-1] += " " + word

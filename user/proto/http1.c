@@ -282,7 +282,7 @@ static void trace_header(struct str line, struct rs_msg *m)
 	struct str name, value = str_cut(line, ':', &name);
 	enum rs_field_id id;
 
-	if (m->type != RS_MSG_REQUEST || name.len == line.len)
+	if (name.len == line.len)
 		return;
 	id = rs_trace_header(str_trim(name));
 	while (value.len && is_blank(value.ptr[0]))
@@ -291,24 +291,15 @@ static void trace_header(struct str line, struct rs_msg *m)
 		add_field(m, (uint16_t)id, value);
 }
 
-/* Most lines are told apart by their first letter. line: without its line end. */
-static void header(struct str line, struct rs_msg *m, struct framing *f)
+/* What is wanted of a request. Most lines are told apart by their first letter. */
+static void request_header(struct str line, struct rs_msg *m)
 {
 	struct str v;
 
 	switch (line.ptr[0] | 0x20) {
-	case 'c':
-		if (header_is(line, STR("content-length"), &v))
-			content_length(f, v);
-		break;
-	case 't':
-		if (header_is(line, STR("transfer-encoding"), &v))
-			transfer_encoding(f, v);
-		else
-			trace_header(line, m);
-		break;
 	case 'b':
 	case 's':
+	case 't':
 		trace_header(line, m);
 		break;
 	case 'l':
@@ -342,6 +333,20 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 	default:
 		break;
 	}
+}
+
+/* line: without its line end. */
+static void header(struct str line, struct rs_msg *m, struct framing *f)
+{
+	char first = str_lower_char(line.ptr[0]);
+	struct str v;
+
+	if (first == 'c' && header_is(line, STR("content-length"), &v))
+		content_length(f, v);
+	else if (first == 't' && header_is(line, STR("transfer-encoding"), &v))
+		transfer_encoding(f, v);
+	else if (m->type == RS_MSG_REQUEST)
+		request_header(line, m);
 }
 
 /* From `from` on: end of the first empty line behind a line end, or 0. */
