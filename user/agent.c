@@ -440,7 +440,8 @@ static void summarize(struct agent *a)
 
 	rs_kernel_counters(a->kernel, kernel);
 	if (a->record)
-		rs_info("%llu records", (unsigned long long)a->recorded);
+		rs_info("%llu records; %s", (unsigned long long)a->recorded,
+			rs_status_losses(line, sizeof(line), &a->pl.n, kernel));
 	else
 		rs_info("%s", rs_status_summary(line, sizeof(line), &a->pl.n, kernel,
 						rs_clock_mono() - a->started_ns));

@@ -216,8 +216,8 @@ static json_t *ledger(const struct rs_status *s)
 	json_t *list = json_array();
 
 	for (int i = 0; i < RS_STATUS_K_COUNT; i++) {
-		ledger_row(list, "kernel", kernel_info[i].name, kind[kernel_info[i].kind], s->kernel_counters[i],
-			   kernel_info[i].help, kernel_info[i].remedy);
+		ledger_row(list, "kernel", kernel_info[i].name, kind[kernel_info[i].kind],
+			   s->kernel_counters[i], kernel_info[i].help, kernel_info[i].remedy);
 	}
 	for (int i = 0; i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *c = &rs_counter_info[i];
@@ -346,17 +346,36 @@ __attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const
 		l->len += (size_t)n < l->size - l->len ? (size_t)n : l->size - l->len - 1;
 }
 
-/* ", lost: 12 kernel.ring_full (raise --ring-size)": what has no remedy was not of interest. */
-static void add_loss(struct line *l, bool *any, const char *stage, const char *name,
-		     const char *remedy, uint64_t n)
+/* "lost: 12 kernel.ring_full (raise --ring-size)": what has no remedy was not of interest. */
+static void add_loss(struct line *l, const char *stage, const char *name, const char *remedy,
+		     uint64_t n)
 {
 	char count[RS_HUMAN];
 
-	if (!n || !*remedy)
-		return;
-	line_add(l, "%s%s %s.%s (%s)", *any ? ", " : "; lost: ", rs_human_count(count, n), stage,
-		 name, remedy);
-	*any = true;
+	if (n && *remedy)
+		line_add(l, "%s%s %s.%s (%s)", l->len ? ", " : "lost: ", rs_human_count(count, n),
+			 stage, name, remedy);
+}
+
+const char *rs_status_losses(char *buf, size_t size, const struct rs_counters *user,
+			     const uint64_t *kernel)
+{
+	struct line l = { buf, size, 0 };
+
+	for (int i = 0; kernel && i < RS_STATUS_K_COUNT; i++) {
+		if (kernel_info[i].kind == RS_CK_DROPPED)
+			add_loss(&l, "kernel", kernel_info[i].name, kernel_info[i].remedy,
+				 kernel[i]);
+	}
+	for (int i = 0; i < RS_C_COUNT; i++) {
+		const struct rs_counter_info *c = &rs_counter_info[i];
+
+		if (c->kind == RS_CK_DROPPED)
+			add_loss(&l, c->stage, c->name, c->remedy, user->v[i]);
+	}
+	if (!l.len)
+		line_add(&l, "nothing lost");
+	return buf;
 }
 
 const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *user,
@@ -367,7 +386,6 @@ const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *
 	double seconds = (double)elapsed_ns / 1e9;
 	struct line l = { buf, size, 0 };
 	char a[RS_HUMAN], b[RS_HUMAN], c[RS_HUMAN];
-	bool any = false;
 
 	line_add(&l, "%s span%s (%s received, %s sent)", rs_human_count(a, spans),
 		 spans == 1 ? "" : "s", rs_human_count(b, in), rs_human_count(c, out));
@@ -377,18 +395,7 @@ const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *
 			 (double)(in > out ? in : out) / seconds);
 	if (errors)
 		line_add(&l, ", %s with an error", rs_human_count(a, errors));
-	for (int i = 0; kernel && i < RS_STATUS_K_COUNT; i++) {
-		if (kernel_info[i].kind == RS_CK_DROPPED)
-			add_loss(&l, &any, "kernel", kernel_info[i].name, kernel_info[i].remedy,
-				 kernel[i]);
-	}
-	for (int i = 0; i < RS_C_COUNT; i++) {
-		const struct rs_counter_info *info = &rs_counter_info[i];
-
-		if (info->kind == RS_CK_DROPPED)
-			add_loss(&l, &any, info->stage, info->name, info->remedy, user->v[i]);
-	}
-	if (!any)
-		line_add(&l, "; nothing lost");
+	line_add(&l, "; ");
+	rs_status_losses(buf + l.len, size - l.len, user, kernel);
 	return buf;
 }

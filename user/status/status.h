@@ -141,5 +141,8 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len);
  */
 const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *user,
 			      const uint64_t *kernel, uint64_t elapsed_ns);
+/* Its last part alone: "nothing lost", or "lost: …". Returns buf. */
+const char *rs_status_losses(char *buf, size_t size, const struct rs_counters *user,
+			     const uint64_t *kernel);
 
 #endif
