@@ -21,8 +21,8 @@
 int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at);
 
 /*
- * Is there a blank line in the first n bytes of s->data? `nl`: the byte before them was a newline.
- * A line end followed by CR or LF counts: no header line begins so.
+ * Where does the first blank line in the first n bytes of s->data end? 0: there is none. `nl`: the byte
+ * before them was a newline. A line end followed by CR or LF counts: no header line begins so.
  */
 int rs_blank_line(__u32 slot, __u32 n, __u32 nl);
 

@@ -52,6 +52,15 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 	c->stop = p ? p->stop : 0;
 }
 
+#define RS_HTTP 0x50545448 /* "HTTP": a response begins so */
+
+/* Three capitals and a capital or blank: a method. */
+static __always_inline bool rs_is_method(__u32 w)
+{
+	/* bits 0xe0 of a capital are 0x40; the fourth may be a blank, which the mask lets through */
+	return (w & 0x80e0e0e0) == 0x00404040 && w != RS_HTTP;
+}
+
 /*
  * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a
  * letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: "HTTP"
@@ -69,16 +78,19 @@ static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 
 		return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
 		       (w & 0x80808000) == 0;
 	}
-	/* bits 0xe0 of a capital are 0x40; the fourth may be a blank, which the mask lets through */
-	return (w & 0x80e0e0e0) == 0x00404040;
+	return rs_is_method(w) || w == RS_HTTP;
 }
 
-/* A whole segment that ends in a blank line, as most requests: nothing to search. */
-static __always_inline bool rs_ends_blank(const struct rs_scratch *s, __u32 n)
+/*
+ * The head of a message ends at `end`. Does another request follow it, in a segment that begins with one?
+ * Then answers will stand one behind the other in what is read, too.
+ */
+static __always_inline bool rs_pipelined(const struct rs_scratch *s, __u32 end, __u32 cap)
 {
-	__u64 at = rs_bound(n - 4);
+	__u64 at = rs_bound(end);
 
-	return n >= 4 && *(const __u32 *)&s->data[at] == 0x0a0d0a0d;
+	return end + 4 <= cap && rs_is_method(*(const __u32 *)s->data) &&
+	       rs_is_method(*(const __u32 *)&s->data[at]);
 }
 
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
@@ -137,10 +149,16 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	if (!open && rs_begins_message(s, cap, fresh)) {
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;
+		/* A request behind a request, and no answer between them. */
+		if (!fresh && cap >= 4 && rs_is_method(*(const __u32 *)s->data))
+			c->whole = 1;
 	}
-	if (open) {
-		if ((cap == len && rs_ends_blank(s, cap)) || rs_blank_line(slot, cap, c->nl[dir])) {
+	if (open && !c->whole) {
+		__u32 end = rs_blank_line(slot, cap, c->nl[dir]);
+
+		if (end) {
 			open = 0;
+			c->whole = rs_pipelined(s, end, cap);
 		} else if (cap >= open || !cap) {
 			rs_count(RS_N_HEAD_CUT);
 			open = 0;
@@ -149,6 +167,8 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 			c->nl[dir] = s->data[rs_bound(cap - 1)] == '\n';
 		}
 	}
+	if (c->whole)
+		open = rs_cfg.head_bytes;
 	if (!open || cap == len) {
 		c->head[dir] = open;
 		if (cap < len)
@@ -165,6 +185,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->rest = len - cap;
 	s->head = open;
 	s->nl = c->nl[dir];
+	s->whole = c->whole;
 	for (int i = 0; i < RS_HEAD_MAX / RS_CAP_MAX + 2; i++) {
 		if (!rs_part(slot))
 			break;

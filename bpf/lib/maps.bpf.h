@@ -24,7 +24,7 @@ struct rs_conn {
 	__u8 closed;   /* 1 << enum rs_ev_how, emitted */
 	__u8 present;  /* older than the agent */
 	__u8 tcp;
-	__u8 pad_;
+	__u8 whole;    /* requests are pipelined: heads stand anywhere, segments are copied whole */
 };
 
 /* One record under construction, and where its bytes are in user memory. */
@@ -51,6 +51,7 @@ struct rs_scratch {
 	__u32 rest;
 	__u32 head;
 	__u32 nl;
+	__u32 whole; /* of the connection */
 	__u64 wake; /* flags for the next record */
 };
 

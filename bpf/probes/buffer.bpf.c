@@ -109,8 +109,12 @@ int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 			break;
 		lf = zero_bytes(w[i] ^ EACH_BYTE('\n'));
 		end = lf | zero_bytes(w[i] ^ EACH_BYTE('\r'));
-		if (((lf << 8) | carry) & end)
-			return 1;
+		end &= (lf << 8) | carry;
+		if (end) {
+			__u32 at = i * 8 + (__builtin_ctzll(end) >> 3);
+
+			return at + (s->data[rs_bound(at)] == '\r' ? 2 : 1);
+		}
 		carry = lf >> 56;
 	}
 	return 0;
@@ -128,7 +132,7 @@ int rs_part(__u32 slot)
 		want = s->head;
 	want = rs_clamp(want, RS_CAP_MAX);
 	got = rs_bound(rs_gather(slot, s->pos, want, RS_AT_DATA));
-	found = rs_blank_line(slot, got, s->nl);
+	found = s->whole ? 0 : rs_blank_line(slot, got, s->nl);
 	s->ev.cap = got;
 	s->ev.tail_len = 0;
 	if (!found && (!got || got >= s->head)) {
