@@ -36,6 +36,7 @@ struct rs_pipeline {
 	struct rs_pipeline_opts o;
 	struct rs_counters n;
 	struct rs_conns conns;
+	struct rs_list closing; /* rs_conn.closing, oldest first */
 	struct rs_l7_env l7;
 	struct rs_pair pair;
 	struct rs_trace trace;

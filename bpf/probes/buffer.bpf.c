@@ -111,8 +111,11 @@ int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 		end = lf | zero_bytes(w[i] ^ EACH_BYTE('\r'));
 		end &= (lf << 8) | carry;
 		if (end) {
-			__u32 at = i * 8 + (__builtin_ctzll(end) >> 3);
+			__u32 at = i * 8;
 
+			/* clang 14 does not end on __builtin_ctzll here */
+			for (int k = 0; k < 7 && !(end & 0x80); k++, at++)
+				end >>= 8;
 			return at + (s->data[rs_bound(at)] == '\r' ? 2 : 1);
 		}
 		carry = lf >> 56;

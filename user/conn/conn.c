@@ -46,6 +46,7 @@ struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new)
 	rs_list_init(&c->of_proc);
 	rs_list_init(&c->open);
 	rs_list_init(&c->of_opener);
+	rs_list_init(&c->closing);
 	rs_list_add_tail(&cs->lru, &c->lru);
 	cs->n->v[RS_C_CONN_OPENED]++;
 	return c;
@@ -65,6 +66,7 @@ void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 {
 	rs_map_del(&cs->by_id, c->info.id);
 	rs_list_del(&c->lru);
+	rs_list_del(&c->closing);
 	rs_pool_put(&cs->pool, c);
 	cs->n->v[RS_C_CONN_CLOSED]++;
 }

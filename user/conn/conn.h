@@ -26,6 +26,8 @@ struct rs_conn {
 	struct rs_proc *proc;   /* process that used it last, or NULL */
 	struct rs_list of_proc; /* in proc->conns */
 	struct rs_list lru;
+	struct rs_list closing; /* pipeline: closed, and waiting for what may still come */
+	uint64_t closed_ns;     /* 0: not closed */
 	struct rs_list open; /* rs_open.of_conn: exchanges in the order of their requests */
 	uint32_t nopen;
 	uint32_t epoch;       /* sweep that saw it last */
