@@ -308,7 +308,8 @@ def _jspan(s):
                         "droppedAttributesCount": e["dropped"]} for e in s["events"]], "droppedEventsCount": s["dropped_events"],
             "links": [{"traceId": e["trace_id"].hex(), "spanId": e["span_id"].hex(), "traceState": e["state"].decode(), "flags": e["flags"],
                        "attributes": _jattrs(e["attrs"]), "droppedAttributesCount": e["dropped"]} for e in s["links"]],
-            "droppedLinksCount": s["dropped_links"], "status": {"message": s["message"].decode(), "code": s["status"]}}
+            "droppedLinksCount": s["dropped_links"],
+            **({"status": {"message": s["message"].decode(), "code": s["status"]}} if s["status"] or s["message"] else {})}
 
 
 def to_json(batch):

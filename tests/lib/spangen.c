@@ -100,15 +100,10 @@ static const struct rs_key *key(struct rs_spangen *g, struct rs_arena *a)
 	if (!k)
 		return NULL;
 	if (pick(g, 4))
-		*k = (struct rs_key){
-			.name = rs_arena_str(
-				a, str_c(names[pick(g, sizeof(names) / sizeof(names[0]))])),
-			.id = RS_KEY_DYNAMIC
-		};
+		*k = rs_key_make(rs_arena_str(
+			a, str_c(names[pick(g, sizeof(names) / sizeof(names[0]))])));
 	else
-		*k = (struct rs_key){ .name = text_of(g, a,
-						      pick(g, 8) ? pick(g, 40) : pick(g, 300)),
-				      .id = RS_KEY_DYNAMIC };
+		*k = rs_key_make(text_of(g, a, pick(g, 8) ? pick(g, 40) : pick(g, 300)));
 	return k;
 }
 
