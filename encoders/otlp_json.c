@@ -95,7 +95,7 @@ static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint
 		       uint32_t *dropped, unsigned depth)
 {
 	*p++ = '[';
-	for (const struct rs_attr *end = a + n; a < end; a++) {
+	for (; n; n--, a++) {
 		struct str key = a->key->name;
 		uint32_t len = a->val.len;
 
@@ -119,7 +119,7 @@ static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint
 				p = RS_LIT(p, "\"}},");
 				continue;
 			}
-		} else if (dropped && !key.len) {
+		} else if (dropped && rs_text_empty(key)) {
 			++*dropped;
 			continue;
 		}
@@ -129,14 +129,23 @@ static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint
 	return close_list(p);
 }
 
+/* A member that began at `at` is taken back when all its elements were left out. */
+static char *without_empty(const struct rs_sink *s, char *p, size_t at, bool empty)
+{
+	return empty && !s->err ? s->base + at : p;
+}
+
 /* ,"attributes":[…],"droppedAttributesCount":n — what there is of it. */
 static char *put_attr_fields(struct rs_sink *s, char *p, const struct rs_attrs *as)
 {
 	uint32_t dropped = as->dropped;
 
 	if (as->n) {
+		size_t at = rs_sink_pos(s, p);
+
 		p = RS_LIT(p, ",\"attributes\":");
 		p = put_attrs(s, p, as->a, as->n, &dropped, 0);
+		p = without_empty(s, p, at, dropped - as->dropped == as->n);
 	}
 	if (dropped) {
 		p = RS_LIT(p, ",\"droppedAttributesCount\":");
@@ -166,7 +175,7 @@ static char *close_object(char *p, size_t at, const struct rs_sink *s)
 
 static inline char *put_text_field(struct rs_sink *s, char *p, const char *lit, size_t n, struct str v)
 {
-	if (!v.len)
+	if (rs_text_empty(v))
 		return p;
 	memcpy(p, lit, n);
 	return rs_json_text(s, p + n, v);
@@ -257,6 +266,10 @@ static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span,
 	}
 	p = COUNT_FIELD(p, "droppedEventsCount", span->dropped_events);
 	if (span->nlinks) {
+		size_t at;
+
+		p = rs_sink_need(s, p, 0);
+		at = rs_sink_pos(s, p);
 		p = RS_LIT(p, ",\"links\":[");
 		for (uint32_t i = 0; i < span->nlinks; i++) {
 			p = rs_sink_need(s, p, 256);
@@ -268,10 +281,11 @@ static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span,
 			*p++ = ',';
 		}
 		p = close_list(p);
+		p = without_empty(s, p, at, dropped_links - span->dropped_links == span->nlinks);
 	}
 	p = COUNT_FIELD(p, "droppedLinksCount", dropped_links);
 	p = rs_sink_need(s, p, 0);
-	if (span->status || span->status_msg.len || span->has_status) {
+	if (span->status || span->has_status || !rs_text_empty(span->status_msg)) {
 		size_t at;
 
 		p = RS_LIT(p, ",\"status\":");

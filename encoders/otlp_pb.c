@@ -44,7 +44,7 @@ struct ctx {
 /* A string field; left out when empty. */
 static inline char *put_text(const struct ctx *c, char *p, unsigned field, struct str v)
 {
-	return v.len ? rs_pb_text(c->s, rs_pb_tag(p, field, RS_PB_BYTES), v) : p;
+	return rs_text_empty(v) ? p : rs_pb_text(c->s, rs_pb_tag(p, field, RS_PB_BYTES), v);
 }
 
 static inline char *put_u32(char *p, unsigned field, uint32_t v)
@@ -200,9 +200,10 @@ static char *put_attrs(const struct ctx *c, char *p, unsigned field, const struc
 {
 	unsigned tag = RS_PB_TAG(field, RS_PB_BYTES);
 	uint32_t bad = as->dropped;
+	const struct rs_attr *a = as->a;
 	struct rs_sink *s = c->s;
 
-	for (const struct rs_attr *a = as->a, *end = a + as->n; a < end; a++) {
+	for (uint32_t n = as->n; n; n--, a++) {
 		struct str key = a->key->name;
 		uint32_t len = a->val.len;
 		char *q;
@@ -220,7 +221,7 @@ static char *put_attrs(const struct ctx *c, char *p, unsigned field, const struc
 				p = put_attr_int(p, tag, key, a->val.i);
 				continue;
 			}
-		} else if (!key.len) {
+		} else if (rs_text_empty(key)) {
 			bad++;
 			continue;
 		}
@@ -304,7 +305,7 @@ static inline char *put_span(const struct ctx *c, char *p, const struct rs_span 
 	}
 	p = rs_sink_need(c->s, p, 0);
 	p = put_u32(p, 14, dropped_links);
-	if (span->status || span->status_msg.len || span->has_status) {
+	if (span->status || span->has_status || !rs_text_empty(span->status_msg)) {
 		p = OPEN(c, p, 15, KIND_STATUS, &st);
 		p = put_text(c, p, 2, span->status_msg);
 		p = put_u32(p, 3, span->status);

@@ -158,6 +158,17 @@ static inline enum rs_utf8 rs_utf8_next(const unsigned char *s, size_t left, siz
 	return RS_UTF8_OK;
 }
 
+/* Would s be written as nothing? It is empty, or no more than the beginning of a character. */
+static inline bool rs_text_empty(struct str s)
+{
+	size_t n;
+
+	if (s.len > 3)
+		return false;
+	return !s.len || ((unsigned char)s.ptr[0] >= 0xc2 &&
+			  rs_utf8_next((const unsigned char *)s.ptr, s.len, &n) == RS_UTF8_CUT);
+}
+
 /* s cut to at most max bytes, on a character boundary. */
 static inline struct str rs_utf8_limit(struct str s, size_t max)
 {

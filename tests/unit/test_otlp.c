@@ -133,7 +133,7 @@ static void accepted(void **st)
 		  "\"attributes\":[{\"key\":\"k\",\"value\":{}}],\"droppedAttributesCount\":1" },
 		{ "\"name\":\"\\ud83d\\ude00\\ud83d\"", "\"name\":\"\xf0\x9f\x98\x80\xef\xbf\xbd\"" },
 		{ "\"links\":[{\"traceId\":\"00\",\"spanId\":\"\"}],\"droppedLinksCount\":2",
-		  "\"links\":[],\"droppedLinksCount\":3" },
+		  "\"droppedLinksCount\":3" },
 		{ "\"events\":[{},{\"name\":\"e\",\"timeUnixNano\":\"1\"}]",
 		  "\"events\":[{},{\"timeUnixNano\":\"1\",\"name\":\"e\"}]" },
 	};
