@@ -7,7 +7,8 @@ CASE.expect      written by hand, before the program ran: a line per span,
                  KIND METHOD TARGET STATUS START-END [KEY=VALUE…]
                  times in µs of the script, '-' no status, '*' any end, '?' any target. Keys: error, events ('*':
                  some; none without the key), parent (target of the parent's span, or its id; none without the
-                 key), links (TYPE>target, with commas; none without the key), trace (target or id), id, status, name, req_body, resp_body, attr.NAME, nowhere (text that must not occur).
+                 key), links (TYPE>target, with commas; none without the key), trace (target or id), id, status,
+                 name, req_body, resp_body, attr.NAME, nowhere (text that must not occur).
                  Of a target that two spans have: client:/x or server:/x.
 CASE.spans.json  all that is put out, rewritten by --update; its diff is for review.
 After each replay every stage of the ledger must add up: in = out + dropped + held.
