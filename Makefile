@@ -240,6 +240,16 @@ check-diff-http1: $(B)/diff/http1_dump
 	$(Q)$(DIFF_PYTHON) tests/diff/http1.py $(B)/diff/http1_dump
 .PHONY: check-diff check-diff-http1
 
+# Spans through the exporters, for the tests of tests/receivers and for the bench.
+$(B)/feed: tests/receivers/feed.c $(B)/libringspan.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) $(LDFLAGS) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
+
+check-export: ## exporters against a scripted server that misbehaves: nothing lost uncounted; no root (T=name)
+	$(Q)$(MAKE) --no-print-directory CONFIG=asan build/asan/feed
+	$(Q)python3 tests/receivers/check_export.py build/asan/feed $(T)
+.PHONY: check-export
+
 lint-light: ## layers, banned calls, header self-sufficiency, record padding
 	$(Q)tests/lint/check-layers
 	$(Q)tests/lint/check-source

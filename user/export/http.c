@@ -139,7 +139,7 @@ int rs_http_init(struct rs_http *h, struct rs_loop *loop)
 	curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, timer_changed);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
-	curl_multi_setopt(h->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+	curl_multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
 	return 0;
 }
 
@@ -309,6 +309,12 @@ static void set_options(struct rs_http_req *r, const struct rs_http_conf *c, con
 			 c->http2 && tls ? CURL_HTTP_VERSION_2TLS :
 			 c->http2	 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE :
 					   CURL_HTTP_VERSION_1_1);
+	/* libcurl before 8.0 greets a second time on a kept connection without TLS, and the server hangs up
+	 * (seen with Debian 12's 7.88.1): a new connection for each request. */
+	if (c->http2 && !tls && curl_version_info(CURLVERSION_NOW)->version_num < 0x080000) {
+		curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
+	}
 	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, write_body);
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, r);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, read_header);

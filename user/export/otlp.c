@@ -45,10 +45,20 @@ static size_t percent_decode(struct str in, char *out, size_t room)
 	return n;
 }
 
+/* "Bearer KEY": the key alone may turn up. */
+static void hide(struct rs_exporter *e, const char *value)
+{
+	const char *space = strchr(value, ' ');
+
+	rs_exporter_secret(e, rs_exporter_str(e, str_c(value)));
+	if (space)
+		rs_exporter_secret(e, rs_exporter_str(e, str_c(space + 1)));
+}
+
 void rs_otlp_headers(struct rs_send *s, bool lower)
 {
 	struct str rest = str_c(s->e->cfg->otlp_headers), one, name;
-	bool first = s->e->nsecrets == 0 && rest.len;
+	bool first = s->e->requests == 0;
 
 	while (rest.len) {
 		char key[256], value[4096];
@@ -63,7 +73,7 @@ void rs_otlp_headers(struct rs_send *s, bool lower)
 		for (char *p = key; lower && *p; p++)
 			*p = str_lower_char(*p);
 		if (first)
-			rs_exporter_secret(s->e, rs_exporter_str(s->e, str_c(value)));
+			hide(s->e, value);
 		rs_http_header(&s->req, "%s: %s", key, value);
 	}
 }
