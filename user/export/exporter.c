@@ -155,6 +155,11 @@ static void lose(struct rs_exporter *e, struct rs_item *it, enum rs_loss how)
 	finish_item(e, it);
 }
 
+void rs_exporter_drop(struct rs_exporter *e, struct rs_item *it, enum rs_loss how)
+{
+	lose(e, it, how);
+}
+
 static bool split(struct rs_exporter *e, struct rs_item *it)
 {
 	struct rs_payload half[2] = { 0 };
@@ -260,28 +265,34 @@ static int set_body(struct rs_send *s)
 {
 	struct rs_exporter *e = s->e;
 	const struct rs_payload *pl = &s->item->data;
-	int n = 0, rc;
+	struct iovec *iov = s->iov + e->ops->grpc; /* behind the message's head */
+	struct str tail = e->ops->tail ? e->ops->tail(s) : STR_NONE;
+	int n = pl->niov, rc;
 
+	s->req.len = pl->len + tail.len;
+	memcpy(iov, pl->iov, sizeof(iov[0]) * (size_t)n);
+	if (tail.len)
+		iov[n++] = (struct iovec){ (void *)tail.ptr, tail.len };
 	if (e->compression != RS_COMPRESS_NONE) {
-		rc = rs_compress(&e->zip, e->compression, &e->pool, pl->iov, pl->niov, &s->zip);
+		rc = rs_compress(&e->zip, e->compression, &e->pool, iov, n, &s->zip);
 		if (rc)
 			return rc;
-		pl = &s->zip;
+		s->req.len = s->zip.len;
+		n = s->zip.niov;
+		memcpy(iov, s->zip.iov, sizeof(iov[0]) * (size_t)n);
+		if (!e->ops->grpc)
+			rs_http_header(&s->req, "Content-Encoding: %s", rs_compression_name(e->compression));
 	}
-	s->req.len = pl->len;
 	if (e->ops->grpc) {
-		uint32_t len = (uint32_t)pl->len;
+		uint32_t len = (uint32_t)s->req.len;
 
 		s->frame[0] = s->zip.niov > 0;
 		for (int i = 0; i < 4; i++)
 			s->frame[1 + i] = (char)(len >> (24 - 8 * i));
-		s->iov[n++] = (struct iovec){ s->frame, 5 };
+		s->iov[0] = (struct iovec){ s->frame, 5 };
 		s->req.len += 5;
-	} else if (s->zip.niov) {
-		rs_http_header(&s->req, "Content-Encoding: %s", rs_compression_name(e->compression));
+		n++;
 	}
-	for (int i = 0; i < pl->niov; i++)
-		s->iov[n++] = pl->iov[i];
 	s->req.iov = s->iov;
 	s->req.niov = n;
 	return 0;
@@ -293,6 +304,7 @@ static int start(struct rs_send *s, struct rs_item *it)
 	int rc = 0;
 
 	s->item = it;
+	s->url = e->url;
 	s->grpc_status = -1;
 	s->grpc_message[0] = 0;
 	s->grpc_details_len = 0;
@@ -300,7 +312,7 @@ static int start(struct rs_send *s, struct rs_item *it)
 	if (!rc) {
 		if (e->ops->request)
 			e->ops->request(s);
-		rc = rs_http_start(e->http, &s->req, &e->conf, e->url);
+		rc = rs_http_start(e->http, &s->req, &e->conf, s->url);
 	}
 	if (rc)
 		end_send(s);
@@ -641,10 +653,8 @@ static bool can_compress(const struct rs_exporter_ops *ops, enum rs_compression 
 
 static int open_encoders(struct rs_exporter *e, char *err, size_t size)
 {
-	const struct rs_encoder_opts opts = { .max_payload = e->ops->max_payload };
-
 	for (int i = 0; i < RS_EXPORT_FORMS && e->ops->encoder[i]; i++) {
-		int rc = rs_encoder_new(e->ops->encoder[i], &e->pool, &opts, &e->enc[i]);
+		int rc = rs_encoder_new(e->ops->encoder[i], &e->pool, &e->enc_opts, &e->enc[i]);
 
 		if (rc) {
 			snprintf(err, size, "exporter %s: format %s: %s", e->ops->name, e->ops->encoder[i],
@@ -751,9 +761,10 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 		snprintf(err, size, "exporter %s: out of memory", ops->name);
 		return -ENOMEM;
 	}
-	rc = open_encoders(e, err, size);
+	e->enc_opts.max_payload = ops->max_payload;
+	rc = ops->open ? ops->open(e, err, size) : rs_exporter_default_endpoint(e, err, size);
 	if (!rc)
-		rc = ops->open ? ops->open(e, err, size) : rs_exporter_default_endpoint(e, err, size);
+		rc = open_encoders(e, err, size);
 	return rc ? rc : open_spool(e, err, size);
 }
 

@@ -21,7 +21,7 @@
 #include "export/http.h"
 #include "export/queue.h"
 
-#define RS_EXPORT_FORMS	  3 /* encoders of one exporter */
+#define RS_EXPORT_FORMS	  4 /* encoders of one exporter */
 #define RS_EXPORT_INFLIGHT 4 /* requests at once */
 #define RS_EXPORT_SECRETS  8
 
@@ -71,6 +71,7 @@ struct rs_send {
 	struct rs_payload zip; /* the compressed body; empty: not compressed */
 	char frame[8];	       /* gRPC's message head */
 	struct iovec iov[RS_PAYLOAD_BUFS + 1];
+	const char *url;
 	/* Of the answer's headers, by the protocols that look at them: */
 	int grpc_status; /* -1: none */
 	char grpc_message[160];
@@ -88,14 +89,16 @@ struct rs_exporter_ops {
 	bool grpc;			      /* HTTP/2, compressed per message */
 	size_t state_size;
 
-	/* All optional but `send` or `write`. open: 0 or -errno and a line in err. */
+	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. */
 	int (*open)(struct rs_exporter *e, char *err, size_t size);
 	void (*close)(struct rs_exporter *e);
 	/* A few times a second. */
 	void (*tick)(struct rs_exporter *e, uint64_t now_ns);
 	/* Before a message is queued: is it to be dropped already? (Sentry's limits) */
 	bool (*refuse)(struct rs_exporter *e, uint64_t now_ns);
-	/* HTTP: adds headers to s->req. The core has set the body. */
+	/* HTTP: what to append to the body, if anything; it stays until the request is over. */
+	struct str (*tail)(struct rs_send *s);
+	/* HTTP: adds headers to s->req, may change s->url. The core has set the body. */
 	void (*request)(struct rs_send *s);
 	void (*header)(struct rs_send *s, struct str name, struct str value);
 	/* What the end of a request means. *v is zeroed. */
@@ -117,6 +120,7 @@ struct rs_exporter {
 	struct rs_arena mem; /* strings below, the state */
 	void *state;
 	struct rs_bufpool pool;
+	struct rs_encoder_opts enc_opts;
 	struct rs_encoder *enc[RS_EXPORT_FORMS];
 	uint8_t form; /* that new batches are encoded in */
 	struct rs_queue q;
@@ -139,6 +143,10 @@ struct rs_exporter {
 	bool server_wait;	    /* hold_until was named by the server */
 	bool draining;
 	uint64_t rng;
+
+	/* The backend's sampling rates (Datadog): service and env as it named them. May be NULL. */
+	void (*on_rate)(void *arg, struct str service, struct str env, double rate);
+	void *rate_arg;
 
 	uint64_t spans_in, sent, retried, uncertain;
 	uint64_t lost[RS_LOSS_COUNT];
@@ -172,6 +180,8 @@ uint64_t rs_exporter_held(const struct rs_exporter *e);
 /* v from the request's end by HTTP's general rules: 2xx done, 413 split, 429 502 503 504 again, no answer
  * again, all else never. */
 void rs_verdict_http(struct rs_send *s, struct rs_verdict *v);
+/* Gives up a waiting message. */
+void rs_exporter_drop(struct rs_exporter *e, struct rs_item *it, enum rs_loss how);
 /* Remembers a text that must not be shown; at least 4 bytes, others are too common. */
 void rs_exporter_secret(struct rs_exporter *e, const char *text);
 /* A trouble that concerns no single message. */

@@ -6,7 +6,7 @@
 
 static int open_http(struct rs_exporter *e, char *err, size_t size)
 {
-	snprintf(e->protocol, sizeof(e->protocol), "%s", e->enc[0]->ops->content_type);
+	snprintf(e->protocol, sizeof(e->protocol), "OTLP %s", strcmp(e->ops->encoder[0], "otlp-json") ? "protobuf" : "JSON");
 	return rs_otlp_open(e, "http", err, size);
 }
 
