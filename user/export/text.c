@@ -279,9 +279,6 @@ static void describe_note(struct held *h, const struct rs_span *s)
 		note_event(h, &s->events[i]);
 	if (cut && cut->type == RS_VAL_BOOL && cut->b)
 		note_item(h, STR("incomplete: bytes were not captured"));
-	if (s->nlinks)
-		addf(h->note, sizeof(h->note), "%s%u link%s", *h->note ? ", " : "", s->nlinks,
-		     s->nlinks == 1 ? "" : "s");
 }
 
 static void describe(struct held *h, const struct rs_span *s, const struct rs_resource *r)
