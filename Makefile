@@ -221,6 +221,11 @@ bench-capture: all ## what capturing costs a real nginx and wrk (root)
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay
 	$(Q)$(B)/bench/replay 250000 otlp-json
+check-alloc: $(B)/bench/replay ## the way from record to bytes allocates nothing after warm-up; no root
+	$(Q)$(B)/bench/replay 50000
+	$(Q)for e in $$(sed -n 's/^RS_ENCODER(.*"\(.*\)").*/\1/p' encoders/encoders.def); do \
+		echo "== $$e"; $(B)/bench/replay 50000 $$e || exit 1; done
+.PHONY: check-alloc
 bench-http1: $(B)/bench/http1 ## what parsing HTTP/1 and describing its spans costs: ns per message; no root
 	$(Q)$(B)/bench/http1
 .PHONY: bench-http1
