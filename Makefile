@@ -229,6 +229,12 @@ check-alloc: $(B)/bench/replay ## the way from record to bytes allocates nothing
 bench-http1: $(B)/bench/http1 ## what parsing HTTP/1 and describing its spans costs: ns per message; no root
 	$(Q)$(B)/bench/http1
 .PHONY: bench-http1
+bench-active: $(B)/bench/active ## finding a thread's last active request among 1 to 10,000 open ones; no root
+	$(Q)$<
+bench-parents: all ## how many parents are right, wrong or none, per program and concurrency (root)
+	$(Q)python3 bench/parents.py $(ARGS)
+.PHONY: bench-active bench-parents
+
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)
