@@ -254,6 +254,7 @@ static int start_kernel(struct agent *a)
 	kernel_opts(a->cfg, &opts, pids);
 	if (a->child)
 		pids[opts.npids++] = (uint32_t)a->child;
+	opts.cfg.runq_us = (uint32_t)(a->cfg->run_queue_wait / 1000);
 	opts.cfg.filter_pid = opts.npids > 0;
 	if (rs_kernel_open(&opts, &a->kernel, &err) || rs_kernel_attach(a->kernel, &err)) {
 		rs_error("%s", err.msg);

@@ -188,7 +188,7 @@ static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend en
 
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, on_message, &f);
 	end_exchanges(pl, c, NULL, end, ts_ns);
-	rs_trace_conn_gone(c);
+	rs_trace_conn_gone(&pl->trace, c);
 	rs_l7_release(&c->l7, &pl->l7);
 	set_proc(c, NULL);
 	rs_conns_drop(&pl->conns, c);
@@ -222,7 +222,7 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	if (ev->tgid)
 		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
 	if (ev->role == RS_ROLE_CLIENT && c->synced)
-		rs_trace_connect(&pl->trace, c, ev->tid, false);
+		rs_trace_connect(&pl->trace, c->info.id, ev->tid);
 }
 
 static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
@@ -299,8 +299,10 @@ static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
 	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
 	struct feed f = { pl, c };
 
-	if (!c)
+	if (!c) { /* refused, or not used: it was opened for nothing */
+		rs_connect_forget(&pl->trace.connects, rs_connect_find(&pl->trace.connects, ev->conn));
 		return;
+	}
 	if (ev->how == RS_CLOSE_ALL) {
 		close_conn(pl, c, ev->h.ts_ns);
 		return;
@@ -312,9 +314,18 @@ static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
 
 static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
 {
-	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
+	struct rs_conn *c;
 
 	pl->n.v[RS_C_CONN_FACTS]++;
+	if (ev->fact == RS_FACT_CONNECT) {
+		rs_trace_connect(&pl->trace, ev->conn, ev->value);
+		return;
+	}
+	if (ev->fact == RS_FACT_CONNECTED) {
+		rs_connect_done(&pl->trace.connects, ev->conn, ev->value, ev->h.ts_ns);
+		return;
+	}
+	c = rs_conns_find(&pl->conns, ev->conn);
 	if (c && (ev->fact == RS_FACT_RESET_IN || ev->fact == RS_FACT_RESET_OUT))
 		c->reset = true;
 	if (!c || rs_list_empty(&c->open)) {
@@ -523,7 +534,7 @@ void rs_pipeline_release(struct rs_pipeline *pl)
 			rs_trace_forget(&pl->trace, o);
 			rs_pair_put(&pl->pair, o);
 		}
-		rs_trace_conn_gone(c);
+		rs_trace_conn_gone(&pl->trace, c);
 		rs_l7_release(&c->l7, &pl->l7);
 		set_proc(c, NULL);
 		rs_conns_drop(&pl->conns, c);

@@ -13,10 +13,12 @@ struct rs_conn {
 	__u64 gen;     /* rs_conns only: inode of the socket, tells a reused address */
 	__u64 off[2];  /* bytes seen, per direction */
 	__u64 skip[2]; /* copy of rs_policy */
+	__u64 runq_ns; /* its last thread's run-queue wait, at the last turn */
 	__u32 stop;
 	__u32 epoch;   /* of that copy */
 	__u32 head[2]; /* bytes of an open message head that may still be copied; 0: none is open */
 	__u32 tgid;    /* last user */
+	__u32 runq_tid;
 	__u32 seq_in;  /* TCP: copied_seq after the last IN segment */
 	__u8 nl[2];    /* the last byte of an open head was a newline */
 	__u8 turn;     /* direction of the last segment + 1 */
@@ -25,6 +27,7 @@ struct rs_conn {
 	__u8 present;  /* older than the agent */
 	__u8 tcp;
 	__u8 whole;    /* requests are pipelined: heads stand anywhere, segments are copied whole */
+	__u8 pad_[4];
 };
 
 /* One record under construction, and where its bytes are in user memory. */

@@ -5,6 +5,7 @@
  * arguments that the thread entered the kernel with.
  */
 #include "lib/capture.bpf.h"
+#include "lib/runq.bpf.h"
 #include "lib/conn.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
@@ -96,6 +97,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 		rs_emit_open(c, sk, s->wake);
 		s->wake = BPF_RB_NO_WAKEUP;
 	}
+	rs_run_queue(c, dir, (__u32)pid_tgid);
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);

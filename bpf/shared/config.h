@@ -18,6 +18,7 @@ struct rs_bpf_config {
 	__u16 port[RS_FILTER_PORTS];
 	char comm[RS_FILTER_COMMS][RS_COMM_LEN];
 	__u32 cap_bytes;  /* bytes of a segment's start to copy, <= RS_CAP_MAX */
+	__u32 runq_us;    /* waits for a CPU that are told of, from so many µs on; 0: none */
 	__u32 head_bytes; /* bytes of a message's head to copy over several records, <= RS_HEAD_MAX */
 };
 

@@ -66,6 +66,10 @@ enum rs_ev_fact_kind {
 	RS_FACT_RETRANSMIT = 1, /* value: bytes of the segment sent again, or 0 */
 	RS_FACT_RESET_IN = 2,   /* the peer reset the connection */
 	RS_FACT_RESET_OUT = 3,  /* this kernel sent a reset */
+	RS_FACT_CONNECT = 4,    /* connect(2) begins; value: the thread. Comes before the connection's open */
+	RS_FACT_CONNECTED = 5,  /* value: µs that it took. Comes before the connection's open */
+	RS_FACT_RTO = 6,        /* a segment is sent again because its timer ran out; value: as RETRANSMIT */
+	RS_FACT_RUN_QUEUE = 7,  /* value: µs its thread was ready to run and had no CPU */
 };
 
 /* rs_ev_proc.event */

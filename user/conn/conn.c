@@ -45,7 +45,6 @@ struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new)
 	rs_l7_init(&c->l7);
 	rs_list_init(&c->of_proc);
 	rs_list_init(&c->open);
-	rs_list_init(&c->of_opener);
 	rs_list_init(&c->closing);
 	rs_list_add_tail(&cs->lru, &c->lru);
 	cs->n->v[RS_C_CONN_OPENED]++;

@@ -18,7 +18,6 @@
 #include "proto/exchange.h"
 
 struct rs_proc;
-struct rs_open;
 
 struct rs_conn {
 	struct rs_conn_info info;
@@ -42,11 +41,8 @@ struct rs_conn {
 
 	/* The request for which this end opened it: trace's own. */
 	bool asked;                /* a request was sent on it */
-	bool connect_seen;         /* the kernel told of its connect(2) */
 	uint8_t peer_local;        /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
 	bool has_opener;           /* opener_* are filled */
-	struct rs_open *opener;    /* while that is open */
-	struct rs_list of_opener;  /* in opener->opened */
 	uint8_t opener_trace[16], opener_span[8];
 };
 

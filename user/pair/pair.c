@@ -225,6 +225,7 @@ void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_n
 	for (uint32_t i = 0; i < o->nfacts; i++) {
 		if (o->facts[i].kind == kind) {
 			o->facts[i].count++;
+			o->facts[i].value += kind < RS_FACT_PROC ? value : 0;
 			return;
 		}
 	}

@@ -30,7 +30,7 @@
 struct rs_open_fact {
 	uint64_t ts_ns;
 	uint8_t kind;   /* enum rs_ev_fact_kind, or RS_FACT_PROC + enum rs_ev_proc_kind */
-	uint32_t value; /* as in the record: bytes; signal; exit code */
+	uint32_t value; /* as in the record: bytes and µs, summed up; signal; exit code */
 	uint32_t count; /* how many of this kind were merged into it */
 };
 #define RS_FACT_PROC 64
@@ -102,7 +102,7 @@ struct rs_open {
 	struct rs_list of_parent, children;
 	struct rs_list of_thread; /* in thread->open */
 	struct rs_list of_wire;	  /* server: others of its process in the same trace from the wire */
-	struct rs_list opened;	  /* server: rs_conn.of_opener */
+	struct rs_list opened;	  /* server: rs_connect.of_opener */
 	struct rs_open_fact facts[RS_PAIR_FACTS];
 	uint32_t nfacts, dropped_facts;
 	struct rs_open_link links[RS_PAIR_LINKS];

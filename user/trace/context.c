@@ -15,6 +15,7 @@ void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint
 	for (uint8_t i = 0; i < RS_PROP_COUNT; i++)
 		t->propagators.v[t->propagators.n++] = i;
 	rs_threads_init(&t->threads, max_threads, n);
+	rs_connects_init(&t->connects);
 	rs_joins_init(&t->joins, max_requests);
 	rs_map_init(&t->by_wire, max_requests);
 	rs_pool_init(&t->roots, sizeof(struct rs_root), max_requests);
@@ -23,6 +24,7 @@ void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint
 void rs_trace_release(struct rs_trace *t)
 {
 	rs_threads_release(&t->threads);
+	rs_connects_release(&t->connects);
 	rs_joins_release(&t->joins);
 	rs_map_release(&t->by_wire);
 	rs_pool_release(&t->roots);
@@ -237,20 +239,10 @@ static bool wanders(const struct rs_conn *c)
 	return c->proc && c->proc->wanders;
 }
 
-/* The connection's opener has no connect under way any more. */
-static void connect_done(struct rs_conn *c)
-{
-	if (!c->opener)
-		return;
-	c->opener->waits--;
-	rs_thread_update(c->opener);
-	rs_list_del(&c->of_opener);
-	c->opener = NULL;
-}
-
-/* What of this node the call was made for. *ret_doubt: a request it may have been made for. */
+/* What of this node the call was made for. opener: what its connection was just opened for, or NULL. *ret_doubt: a request it may have been made for. */
 static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m,
-				   const struct rs_wire_ctx *wire, struct rs_open **ret_doubt)
+				   const struct rs_wire_ctx *wire, struct rs_open *opener,
+				   struct rs_open **ret_doubt)
 {
 	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, m->tid);
 	struct rs_open *parent = wire ? from_wire(t, m->tgid, wire) : NULL, *at;
@@ -260,7 +252,7 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 		o->parent_source = RS_PARENT_WIRE;
 		return parent;
 	}
-	at = o->conn->opener && !o->conn->asked ? o->conn->opener : th ? rs_thread_certain(th) : NULL;
+	at = opener ? opener : th ? rs_thread_certain(th) : NULL;
 	if (!at || wanders(o->conn)) {
 		*ret_doubt = th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
 		return NULL;
@@ -311,10 +303,14 @@ static void link_opener(struct rs_open *o)
 static void client_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct rs_wire_ctx ctx, *wire = rs_context_extract(&t->propagators, m, &ctx) ? &ctx : NULL;
-	struct rs_open *doubt, *parent = find_parent(t, o, m, wire, &doubt), *server;
+	struct rs_connect *k = o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
+	struct rs_open *doubt, *parent, *server;
 	struct rs_thread *th;
 
-	connect_done(o->conn);
+	parent = find_parent(t, o, m, wire, k ? k->opener : NULL, &doubt);
+	if (k && k->done_ns)
+		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
+	rs_connect_forget(&t->connects, k);
 	if (parent) {
 		o->root = parent->root ? rs_root_ref(rs_root_of(parent->root)) : NULL;
 		memcpy(o->parent_id, parent->span_id, 8);
@@ -414,25 +410,18 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 	}
 }
 
-void rs_trace_connect(struct rs_trace *t, struct rs_conn *c, uint32_t tid, bool seen)
+void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tid)
 {
 	struct rs_thread *th = rs_map_get(&t->threads.by_tid, tid);
 	struct rs_open *o = th ? rs_thread_certain(th) : NULL;
 
-	if (c->connect_seen || c->asked || c->opener)
-		return;
-	c->connect_seen = seen;
-	if (!o || wanders(o->conn))
-		return;
-	c->opener = o;
-	rs_list_add_tail(&o->opened, &c->of_opener);
-	o->waits++;
-	rs_thread_update(o);
+	rs_connect_begin(&t->connects, conn, o && !wanders(o->conn) ? o : NULL);
 }
 
-void rs_trace_conn_gone(struct rs_conn *c)
+void rs_trace_conn_gone(struct rs_trace *t, struct rs_conn *c)
 {
-	connect_done(c);
+	if (!c->asked)
+		rs_connect_forget(&t->connects, rs_connect_find(&t->connects, c->info.id));
 }
 
 void rs_trace_end(struct rs_trace *t, struct rs_open *o)
@@ -455,10 +444,7 @@ void rs_trace_end(struct rs_trace *t, struct rs_open *o)
 		rs_list_entry(pos, struct rs_open, of_parent)->parent = NULL;
 		rs_list_del(pos);
 	}
-	rs_list_for_each_safe (pos, tmp, &o->opened) {
-		rs_list_entry(pos, struct rs_conn, of_opener)->opener = NULL;
-		rs_list_del(pos);
-	}
+	rs_connect_opener_ends(o);
 	if (o->parent) {
 		rs_list_del(&o->of_parent);
 		o->parent->waits--;

@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "meta/proc.h"
 #include "pair/pair.h"
+#include "trace/connect.h"
 #include "trace/ids.h"
 #include "trace/join.h"
 #include "trace/propagate.h"
@@ -47,6 +48,7 @@ struct rs_trace {
 	struct rs_propagators propagators; /* all, in their order; may be replaced */
 	enum rs_join_mode join;
 	struct rs_threads threads;
+	struct rs_connects connects;
 	struct rs_joins joins;
 	struct rs_map by_wire; /* process and trace from the wire -> its server requests (rs_open.of_wire) */
 	struct rs_pool roots;
@@ -65,10 +67,10 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg);
 /* A message of an exchange has passed: sets the exchange's context, remembers the thread's. */
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
 
-/* A thread opens a connection. seen: the kernel told of the connect itself, not of its first use. */
-void rs_trace_connect(struct rs_trace *t, struct rs_conn *c, uint32_t tid, bool seen);
+/* A thread opens a connection. Only the first call for a connection counts. */
+void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tid);
 /* A connection is about to be dropped. */
-void rs_trace_conn_gone(struct rs_conn *c);
+void rs_trace_conn_gone(struct rs_trace *t, struct rs_conn *c);
 
 /* Notes a link; the ones over RS_PAIR_LINKS are counted. remote: of another process. */
 void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16], const uint8_t span_id[8],

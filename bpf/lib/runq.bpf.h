@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Layer 2: how long a thread that serves a connection was ready to run and had no CPU. The scheduler keeps
+ * the sum per task (sched_info.run_delay, CONFIG_SCHED_INFO): read when the direction turns, it needs no hook
+ * in the scheduler.
+ */
+#ifndef RS_LIB_RUNQ_H
+#define RS_LIB_RUNQ_H
+
+#include "emit.bpf.h"
+
+/* Before the record of a transfer. Tells of a wait of cfg.runq_us or more since the last turn. */
+static __always_inline void rs_run_queue(struct rs_conn *c, enum rs_ev_dir dir, __u32 tid)
+{
+	struct task_struct *task = rs_task();
+	__u64 delay;
+
+	if (!rs_cfg.runq_us || c->turn == dir + 1)
+		return;
+	delay = BPF_CORE_READ(task, sched_info.run_delay);
+	if (c->runq_tid == tid && c->turn && delay - c->runq_ns >= (__u64)rs_cfg.runq_us * 1000)
+		rs_emit_fact(c, RS_FACT_RUN_QUEUE, (delay - c->runq_ns) / 1000);
+	c->runq_ns = delay;
+	c->runq_tid = tid;
+}
+
+#endif

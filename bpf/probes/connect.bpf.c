@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * connect(2) of TCP sockets: which thread opens a connection, and how long that takes. Two records per
+ * outgoing connection; the connection itself is told of at its first transfer.
+ */
+#include "lib/emit.bpf.h"
+
+/* Connects under way: address of struct sock -> when they began. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, __u64);
+} rs_connects SEC(".maps");
+
+static __always_inline void connect_fact(struct sock *sk, enum rs_ev_fact_kind fact, __u32 value)
+{
+	struct rs_conn c = { .id = bpf_get_socket_cookie(sk), .opened = 1 };
+
+	rs_emit_fact(&c, fact, value);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(rs_tcp_connect, struct sock *sk, int from, int to)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), key = (__u64)sk, now, *began;
+
+	if (sk->sk_protocol != IPPROTO_TCP)
+		return 0;
+	if (to == TCP_SYN_SENT) { /* in connect(2), on its thread */
+		if (!rs_task_wanted(pid_tgid >> 32))
+			return 0;
+		if (rs_cfg.filter_port && !rs_port_wanted(sk, RS_SOCK_TCP))
+			return 0;
+		now = bpf_ktime_get_ns();
+		bpf_map_update_elem(&rs_connects, &key, &now, BPF_ANY);
+		connect_fact(sk, RS_FACT_CONNECT, (__u32)pid_tgid);
+		return 0;
+	}
+	if (from != TCP_SYN_SENT)
+		return 0;
+	began = bpf_map_lookup_elem(&rs_connects, &key);
+	if (!began)
+		return 0;
+	if (to == TCP_ESTABLISHED) {
+		connect_fact(sk, RS_FACT_CONNECTED, (bpf_ktime_get_ns() - *began) / 1000);
+	} else {
+		struct rs_conn c = { .id = bpf_get_socket_cookie(sk), .opened = 1 };
+
+		rs_emit_close(&c, 0, RS_CLOSE_ALL);
+	}
+	bpf_map_delete_elem(&rs_connects, &key);
+	return 0;
+}
