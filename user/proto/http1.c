@@ -302,10 +302,6 @@ static void request_header(struct str line, struct rs_msg *m)
 	case 't':
 		trace_header(line, m);
 		break;
-	case 'l':
-		if (m->type == RS_MSG_RESPONSE && header_is(line, STR("location"), &v))
-			add_field(m, RS_F_LOCATION, v);
-		break;
 	case 'h':
 		if (header_is(line, STR("host"), &v))
 			add_field(m, RS_F_HTTP1_HOST, v);
@@ -347,6 +343,8 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 		transfer_encoding(f, v);
 	else if (m->type == RS_MSG_REQUEST)
 		request_header(line, m);
+	else if (first == 'l' && header_is(line, STR("location"), &v))
+		add_field(m, RS_F_LOCATION, v);
 }
 
 /* From `from` on: end of the first empty line behind a line end, or 0. */
