@@ -22,7 +22,7 @@
 #define MS 1000000ull
 
 /* The ring is drained on a timer, records wake nobody: at this pace when there is traffic, slower when
- * there is none. 16 MiB hold far more than traffic makes in one period. */
+ * there is none. 8 MiB hold far more than traffic makes in one period. */
 #define DRAIN_BUSY_NS (5 * MS)
 #define DRAIN_IDLE_NS (50 * MS)
 #define DRAIN_BUDGET  16384 /* records per turn, so that everything else gets its turn too */
@@ -387,7 +387,7 @@ static int start(struct agent *a)
 	if (rc)
 		return rc;
 	a->drain_period = DRAIN_BUSY_NS;
-	rc = rs_loop_add(&a->loop, &a->ring, rs_kernel_fd(a->kernel), EPOLLIN, on_ring, a);
+	rc = rs_loop_add(&a->loop, &a->ring, rs_kernel_fd(a->kernel), EPOLLIN | EPOLLET, on_ring, a);
 	if (!rc)
 		rc = rs_loop_timer_start(&a->loop, &a->drain, DRAIN_BUSY_NS, DRAIN_BUSY_NS, on_drain, a);
 	if (!rc)

@@ -30,7 +30,7 @@ static void test_defaults(void **state)
 
 	(void)state;
 	assert_int_equal(load(&cfg, RS_CMD_trace, 0), 0);
-	assert_int_equal(cfg.ring_size, 16 << 20);
+	assert_int_equal(cfg.ring_size, 8 << 20);
 	assert_int_equal(cfg.request_timeout, 600000000000);
 	assert_string_equal(cfg.format, "text");
 	assert_int_equal(cfg.capture, 0);

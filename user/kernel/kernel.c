@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "load.h"
+#include "ring.h"
 #include "ringspan.skel.h"
 
 struct rs_kernel {
 	struct ringspan_bpf *skel;
-	struct ring_buffer *ring;
+	struct rs_ring ring;
 	enum rs_capture_mode backend;
 	struct rs_probe probes[RS_PROBE_COUNT];
 	struct bpf_link *links[RS_PROBE_COUNT];
@@ -24,7 +25,6 @@ struct rs_kernel {
 	/* of the drain that is running */
 	rs_event_fn fn;
 	void *arg;
-	size_t budget, taken;
 };
 
 /* Is the record what its type says, and no longer than what the ring gave? */
@@ -43,28 +43,26 @@ static bool record_ok(const struct rs_ev_hdr *ev, size_t size)
 	return ev->type != RS_EV_DATA || (d->cap <= ev->len - sizeof(*d) && d->cap <= d->len);
 }
 
-static int on_sample(void *arg, void *data, size_t size)
+static void on_sample(void *arg, const void *data, size_t size)
 {
 	struct rs_kernel *k = arg;
 
-	k->taken++;
 	if (record_ok(data, size))
 		k->fn(k->arg, data);
 	else
 		k->bad_records++;
-	return k->taken >= k->budget ? -EAGAIN : 0; /* libbpf stops; this record counts as consumed */
 }
 
 static int open_ring(struct rs_kernel *k, const struct rs_kernel_opts *opts, struct rs_kernel_err *err)
 {
 	size_t size = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
+	int rc = rs_ring_open(&k->ring, bpf_map__fd(k->skel->maps.rs_ring), size);
 	char what[96];
 
-	k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.rs_ring), on_sample, k, NULL);
-	if (k->ring)
+	if (!rc)
 		return 0;
 	snprintf(what, sizeof(what), "map a ring buffer of %zu KB", size / 1024);
-	return rs_kernel_explain(err, -errno, what, "");
+	return rs_kernel_explain(err, rc, what, "");
 }
 
 static int check_opts(const struct rs_kernel_opts *opts, struct rs_kernel_err *err)
@@ -228,7 +226,7 @@ void rs_kernel_close(struct rs_kernel *k)
 		return;
 	for (int i = 0; i < RS_PROBE_COUNT; i++)
 		bpf_link__destroy(k->links[i]);
-	ring_buffer__free(k->ring);
+	rs_ring_close(&k->ring);
 	ringspan_bpf__destroy(k->skel);
 	free(k->percpu);
 	free(k);
@@ -236,19 +234,14 @@ void rs_kernel_close(struct rs_kernel *k)
 
 int rs_kernel_fd(const struct rs_kernel *k)
 {
-	return ring_buffer__epoll_fd(k->ring);
+	return bpf_map__fd(k->skel->maps.rs_ring);
 }
 
 size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void *arg)
 {
-	if (!budget)
-		return 0;
 	k->fn = fn;
 	k->arg = arg;
-	k->budget = budget;
-	k->taken = 0;
-	ring_buffer__consume(k->ring);
-	return k->taken;
+	return rs_ring_read(&k->ring, budget, on_sample, k);
 }
 
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy)

@@ -50,8 +50,8 @@ int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err);
 /* NULL is fine. */
 void rs_kernel_close(struct rs_kernel *k);
 
-/* Readable only when a record was marked urgent (a process seen for the first time); data comes without
- * wakeups, so the loop drains on a timer too. */
+/* Readable when a record was marked urgent (a process seen for the first time); to be watched edge-triggered:
+ * data comes without wakeups, and is drained on a timer. */
 int rs_kernel_fd(const struct rs_kernel *k);
 
 /* Gives up to `budget` records to fn, in order; ev is valid during the call, its length checked against

@@ -54,6 +54,6 @@ int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backe
 /* Fills *err with the reason for a refused load, in words, and what to do. Returns r. */
 int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const char *detail);
 
-#define RS_RING_DEFAULT (16u << 20)
+#define RS_RING_DEFAULT (8u << 20)
 
 #endif
