@@ -81,7 +81,9 @@ static void on_msg(void *arg, const struct rs_msg *m)
 		say(d, " WRONG-DIR");
 	if (m->type == RS_MSG_INTERIM)
 		say(d, " interim");
-	if (end)
+	if (end && m->body_size == RS_BODY_UNKNOWN)
+		say(d, " end ?");
+	else if (end)
 		say(d, " end %llu", (unsigned long long)m->body_size);
 	for (unsigned i = 0; i < m->nfields; i++) {
 		struct str v = m->fields[i].value;

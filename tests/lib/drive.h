@@ -3,7 +3,7 @@
  * drive — one connection through l7, its messages written down as text, one line each:
  *
  *   > GET /x 1.1 host=a     request (fields that are there)      > end 5    its end, bytes of content
- *   < 200 1.1               response                             < end 5
+ *   < 200 1.1               response                             < end 5    "?": not known
  *   < interim 100 1.1       interim response
  *
  * '>' goes to the server. Flags follow as words: cut aborted tunnel resync. With `times`, also

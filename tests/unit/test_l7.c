@@ -152,7 +152,7 @@ static void test_last_chunk_in_the_tail(void **state)
 	for (int i = 0; i < 2; i++) {
 		ask(d, "GET / HTTP/1.1\r\n\r\n");
 		drive_cut(d, TO_CLIENT, head, 9000, STR("z\r\n0\r\n\r\n"));
-		want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end 16 cut\n");
+		want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end ?\n");
 	}
 	/* One chunk: everything after its data is in the tail, nothing is missing. */
 	ask(d, "GET / HTTP/1.1\r\n\r\n");
@@ -160,18 +160,24 @@ static void test_last_chunk_in_the_tail(void **state)
 	want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end 16\n");
 	/* No end in the tail: a later write brings it, alone or at its end. */
 	ask(d, "GET / HTTP/1.1\r\n\r\n");
-	drive_cut(d, TO_CLIENT, head, 9000, STR("abcdefgh"));
+	drive_cut(d, TO_CLIENT, head, 9000, STR("abcdef\r\n"));
 	answer(d, "0\r\n\r\n");
-	want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end 16 cut\n");
+	want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end ?\n");
 	ask(d, "GET / HTTP/1.1\r\n\r\n");
 	drive_cut(d, TO_CLIENT, head, 9000, STR("abcdefgh"));
 	drive_cut(d, TO_CLIENT, STR("x"), 9000, STR("z\r\n0\r\n\r\n"));
-	want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end 17 cut\n");
+	want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end ?\n");
+	/* The last chunk is read in two pieces. */
+	ask(d, "GET / HTTP/1.1\r\n\r\n");
+	drive_cut(d, TO_CLIENT, head, 9000, STR("abcd\r\n0\r"));
+	answer(d, "\n\r");
+	answer(d, "\n");
+	want(d, "> GET / 1.1\n> end 0\n< 200 1.1\n< end ?\n");
 	/* Never: the next request says so. */
 	ask(d, "GET /a HTTP/1.1\r\n\r\n");
 	drive_cut(d, TO_CLIENT, head, 9000, STR("abcdefgh"));
 	ask(d, "GET /b HTTP/1.1\r\n\r\n");
-	want(d, "> GET /a 1.1\n> end 0\n< 200 1.1\n< end 16 cut\n> GET /b 1.1\n> end 0\n");
+	want(d, "> GET /a 1.1\n> end 0\n< 200 1.1\n< end ? cut\n> GET /b 1.1\n> end 0\n");
 }
 
 static void test_cut_heads(void **state)
@@ -204,7 +210,7 @@ static void test_cut_heads(void **state)
 	ask(d, "GET /d HTTP/1.1\r\n\r\n");
 	drive_cut(d, TO_CLIENT, STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b"), 9000,
 		  STR("\r\n0\r\n\r\n"));
-	want(d, "> GET /d 1.1\n> end 0\n< 200 1.1 cut\n< end 0 cut\n");
+	want(d, "> GET /d 1.1\n> end 0\n< 200 1.1 cut\n< end ? cut\n");
 	ask(d, "GET /e HTTP/1.1\r\n\r\n");
 	drive_cut(d, TO_CLIENT, STR("HTTP/1.1 200 OK\r\n"), 9000, STR("abcdefgh"));
 	drive_close(d, RS_CLOSE_ALL);

@@ -118,6 +118,14 @@ static enum rs_ev_dir request_dir(const struct rs_l7 *l7)
 
 static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m);
 
+/* The message ends before the body that its parser counts on: what did not come is none of it. */
+static void take_off(struct rs_stream *s, struct rs_msg *end)
+{
+	if (end->body_size != RS_BODY_UNKNOWN)
+		end->body_size -= s->skip < end->body_size ? s->skip : end->body_size;
+	s->skip = 0;
+}
+
 /* What the other direction could not see the end of ends when this one starts a message. */
 static void flip(struct ctx *c, enum rs_ev_dir dir)
 {
@@ -128,8 +136,7 @@ static void flip(struct ctx *c, enum rs_ev_dir dir)
 
 	while (ops->flip && ops->flip(l7->state, dir, l7->role, &m) == RS_PARSE_OK) {
 		if (m.type == RS_MSG_REQUEST_END || m.type == RS_MSG_RESPONSE_END) {
-			m.body_size -= s->skip < m.body_size ? s->skip : m.body_size;
-			s->skip = 0;
+			take_off(s, &m);
 		}
 		m.start_ns = m.end_ns = s->last_ns;
 		m.seq = 0;
@@ -588,9 +595,8 @@ static void end(struct ctx *c, enum rs_ev_dir dir)
 	       rs_protos[l7->proto]->gap(l7->state, dir, l7->role, in, &gap, &m) == RS_PARSE_OK) {
 		if (s->skip) {
 			/* The parser has counted a body whose rest does not come. */
-			m.body_size -= s->skip < m.body_size ? s->skip : m.body_size;
+			take_off(s, &m);
 			m.flags |= RS_MSGF_ABORTED;
-			s->skip = 0;
 		}
 		m.start_ns = in.len ? s->first_ns : s->last_ns;
 		m.seq = in.len ? s->first_seq : 0;

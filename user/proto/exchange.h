@@ -44,7 +44,7 @@ struct rs_exchange {
 	bool cut;	   /* some of it was not captured: what is said is right but not all */
 	uint64_t start_ns, resp_start_ns,
 		end_ns;		      /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
-	uint64_t req_body, resp_body; /* bytes of content */
+	uint64_t req_body, resp_body; /* bytes of content, or RS_BODY_UNKNOWN */
 	uint32_t tgid, tid;
 	uint8_t nreq, nresp;
 	struct rs_field req[RS_MSG_FIELDS];

@@ -443,9 +443,9 @@ static void describe_sizes(const struct rs_exchange *x, struct rs_build *b)
 {
 	if (x->cut)
 		return;
-	if (x->request_done && x->req_body)
+	if (x->request_done && x->req_body && x->req_body != RS_BODY_UNKNOWN)
 		rs_build_int(b, RS_K_HTTP_REQUEST_BODY_SIZE, (int64_t)x->req_body);
-	if (x->has_response && x->end == RS_XEND_OK)
+	if (x->has_response && x->end == RS_XEND_OK && x->resp_body != RS_BODY_UNKNOWN)
 		rs_build_int(b, RS_K_HTTP_RESPONSE_BODY_SIZE, (int64_t)x->resp_body);
 }
 

@@ -17,19 +17,13 @@ enum phase {
 	PH_TUNNEL,	/* no HTTP any more */
 };
 
-/* What a cut head still says about its message's end, for the tail of what is missing. */
-enum hint {
-	HINT_NONE,
-	HINT_CHUNKED, /* ends with the last chunk */
-	HINT_EMPTY,   /* ends with its head */
-};
-
 struct dir {
-	uint64_t left; /* PH_LENGTH */
+	uint64_t left; /* PH_LENGTH: content to come; PH_CHUNK_LOST: the last eight bytes */
 	uint64_t body; /* bytes of content so far */
 	uint32_t scan; /* bytes of an unfinished head or line that have been looked at */
 	uint8_t phase;
-	uint8_t hint;
+	bool empty : 1;	   /* PH_UNKNOWN: the message ends with its head, which was cut */
+	bool unsized : 1;  /* chunks went by unseen: how much content there is is not known */
 	bool line_ok : 1;  /* the unfinished head's start line is good */
 	bool cut : 1;	   /* END will say CUT */
 	bool aborted : 1;  /* END will say ABORTED */
@@ -474,12 +468,11 @@ static void begin_request(struct http1 *h, struct dir *d, struct rs_msg *m, cons
 		bool content = str_eq(method, STR("POST")) || str_eq(method, STR("PUT")) ||
 			       str_eq(method, STR("PATCH"));
 
-		d->phase = PH_UNKNOWN;
-		d->hint = f->chunked				 ? HINT_CHUNKED
-			  : f->coded || f->has_length || content ? HINT_NONE
-								 : HINT_EMPTY;
+		d->phase = f->chunked ? PH_CHUNK_LOST : PH_UNKNOWN;
+		d->unsized = f->chunked;
+		d->empty = !f->coded && !f->has_length && !content;
 	}
-	d->cut = d->phase == PH_UNKNOWN;
+	d->cut = d->phase == PH_UNKNOWN || !whole;
 	if (!whole)
 		m->flags |= RS_MSGF_CUT;
 }
@@ -519,20 +512,21 @@ static void begin_response(struct http1 *h, struct dir *d, struct rs_msg *m,
 	empty = kind == KIND_HEAD || str_eq(status, STR("204")) || str_eq(status, STR("304"));
 	if (!whole) {
 		m->flags |= RS_MSGF_CUT;
-		d->phase = PH_UNKNOWN;
-		d->hint = empty ? HINT_EMPTY : f->chunked ? HINT_CHUNKED : HINT_NONE;
+		d->phase = f->chunked && !empty ? PH_CHUNK_LOST : PH_UNKNOWN;
+		d->unsized = f->chunked && !empty;
+		d->empty = empty;
 	} else if (empty) {
 		d->phase = PH_END;
 	} else {
 		response_framing(d, f);
 	}
-	d->cut |= d->phase == PH_UNKNOWN;
+	d->cut |= d->phase == PH_UNKNOWN || !whole;
 }
 
 static enum rs_parse end_msg(struct dir *d, bool request, struct rs_msg *m)
 {
 	start_msg(m, request ? RS_MSG_REQUEST_END : RS_MSG_RESPONSE_END);
-	m->body_size = d->body;
+	m->body_size = d->unsized ? RS_BODY_UNKNOWN : d->body;
 	if (d->cut)
 		m->flags |= RS_MSGF_CUT;
 	if (d->aborted)
@@ -683,9 +677,17 @@ static bool ends_with(struct str s, struct str end)
 	return s.len >= end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
 }
 
-static bool ends_chunked(struct str s)
+/*
+ * PH_CHUNK_LOST: a last chunk is known by what stands around it; `left` holds the last bytes, however
+ * they were cut. Alone in a write, nothing of what stood before it need be known.
+ */
+static bool last_chunk(struct dir *d, struct str bytes)
 {
-	return ends_with(s, STR("\r\n0\r\n\r\n")) || str_eq(s, STR("0\r\n\r\n"));
+	if (bytes.len > 8)
+		bytes = str_from(bytes, bytes.len - 8);
+	for (size_t i = 0; i < bytes.len; i++)
+		d->left = d->left << 8 | (uint8_t)bytes.ptr[i];
+	return (d->left & 0xffffffffffffff) == 0x0d0a300d0a0d0a || d->left == 0x300d0a0d0a;
 }
 
 static enum rs_parse http1_parse(void *state, enum rs_ev_dir dir, enum rs_ev_role role,
@@ -710,8 +712,7 @@ static enum rs_parse http1_parse(void *state, enum rs_ev_dir dir, enum rs_ev_rol
 	case PH_TRAILER:
 		return parse_trailer(d, request, in, ret_used, m);
 	case PH_CHUNK_LOST:
-		/* The last chunk is mostly a write of its own, or ends one. */
-		if (ends_chunked(in)) {
+		if (last_chunk(d, in)) {
 			*ret_used = in.len;
 			return end_msg(d, request, m);
 		}
@@ -794,26 +795,23 @@ static enum rs_parse http1_gap(void *state, enum rs_ev_dir dir, enum rs_ev_role 
 	case PH_CHUNK:
 	case PH_CHUNK_CRLF:
 	case PH_TRAILER:
-		ended = d->phase == PH_TRAILER ? ends_with(gap->tail, STR("\r\n\r\n"))
-					       : ends_chunked(gap->tail);
+		ended = d->phase == PH_TRAILER && ends_with(gap->tail, STR("\r\n\r\n"));
 		d->phase = PH_CHUNK_LOST;
 		d->scan = 0;
-		d->cut |= !gap->last;
-		d->aborted = gap->last;
-		break;
+		d->unsized = !gap->last;
+		__attribute__((fallthrough));
 	case PH_CHUNK_LOST:
-		ended = ends_chunked(gap->tail);
+		d->left = 0;
+		ended |= last_chunk(d, gap->tail);
 		d->aborted = gap->last;
 		break;
 	case PH_UNTIL_CLOSE:
 		d->body += gap->len;
 		break;
 	case PH_UNKNOWN:
-		ended = (d->hint == HINT_CHUNKED && ends_chunked(gap->tail)) ||
-			(d->hint == HINT_EMPTY && ends_with(gap->tail, STR("\r\n\r\n")));
 		/* Only what directly follows the cut head can be its end. */
-		if (d->hint == HINT_EMPTY)
-			d->hint = HINT_NONE;
+		ended = d->empty && ends_with(gap->tail, STR("\r\n\r\n"));
+		d->empty = false;
 		break;
 	case PH_END:
 		ended = true;

@@ -36,6 +36,8 @@ enum rs_msg_type {
 	RS_MSG_RESPONSE_END, /* its last byte has gone through, or its stream has ended */
 };
 
+#define RS_BODY_UNKNOWN UINT64_MAX /* the message's end was seen, but not all that says how long it is */
+
 /* rs_msg.flags */
 #define RS_MSGF_CUT                                                                                \
 	0x1 /* head: not all of it was captured; END: where it ends was inferred from a flip */
@@ -78,7 +80,7 @@ struct rs_msg {
 	uint8_t flags; /* RS_MSGF_* */
 	uint8_t nfields;
 	uint32_t id;	    /* RS_PAIR_BY_ID: the request's number */
-	uint64_t body_size; /* END: bytes of content, transfer coding removed */
+	uint64_t body_size; /* END: bytes of content, transfer coding removed; or RS_BODY_UNKNOWN */
 	struct rs_field fields[RS_MSG_FIELDS];
 
 	/* Filled by the stream layer, not by the parser: */
