@@ -20,7 +20,8 @@ static uint64_t encode(struct rs_encoder *e, const struct rs_batch *b, size_t ma
 	uint32_t n = 0;
 
 	while (!rs_encode(e, &run) && run.out.niov) {
-		FUZZ_CHECK(run.out.len <= max);
+		/* OTLP's may hold a resource that is bigger than the limit, without its spans. */
+		FUZZ_CHECK(run.out.len <= max || !strncmp(e->ops->name, "otlp", 4));
 		for (int i = 0; i < run.out.niov; i++) {
 			const unsigned char *p = run.out.iov[i].iov_base;
 
