@@ -13,7 +13,8 @@
 enum dd_use {
 	TAG,
 	EATEN,
-	FIELD
+	FIELD,
+	OURS,
 };
 
 /* -- keys -------------------------------------------------------------------------------------- */
@@ -116,6 +117,7 @@ static struct dd_key *key_of_name(struct dd_map *m, struct str name)
 	k->mp_len = (uint32_t)(mp - k->mp + (ptrdiff_t)k->name.len);
 	k->hash = rs_strtab_hash(k->name.ptr, k->name.len);
 	k->to = k;
+	k->use = k->name.len ? TAG : EATEN; /* tags without a name do not exist */
 	link_key(m, k);
 	m->count++;
 	/* Names that differ only in what does not survive are one tag. */
@@ -153,8 +155,14 @@ struct dd_key *dd_key_intern(struct dd_map *m, const struct rs_key *rk)
 {
 	size_t i = ((uintptr_t)rk >> 4 ^ (uintptr_t)rk >> 14) % DD_CACHE;
 	uint32_t before = m->count;
-	struct dd_key *k = key_of_name(m, rk->name), *header;
+	struct dd_key *k, *header;
 
+	/* The same place, in another batch: often the same name again. */
+	if (m->cache[i].rk == rk && dd_same(m->cache[i].k->raw, rk->name)) {
+		m->cache[i].batch = m->batch_no;
+		return m->cache[i].k;
+	}
+	k = key_of_name(m, rk->name);
 	if (!k)
 		return NULL;
 	if (m->count != before && k->slot == DD_NO_SLOT) {
@@ -164,6 +172,7 @@ struct dd_key *dd_key_intern(struct dd_map *m, const struct rs_key *rk)
 	}
 	m->cache[i].rk = rk;
 	m->cache[i].k = k;
+	m->cache[i].batch = m->batch_no;
 	return k;
 }
 
@@ -236,6 +245,14 @@ int dd_window(struct dd_map *m, const struct rs_encode *run)
 {
 	if (m->count > DD_KEYS_MAX && !keys_reset(m))
 		return -ENOMEM;
+	if (m->batch != run->batch || m->serial != run->batch->serial) {
+		m->batch = run->batch;
+		m->serial = run->batch->serial;
+		if (!++m->batch_no) {
+			memset(m->cache, 0, sizeof(m->cache));
+			m->batch_no = 1;
+		}
+	}
 	m->ss = NULL;
 	m->again = false;
 	m->ctx_present = 0;
@@ -249,6 +266,14 @@ static const struct rs_val *slot_val(const struct dd_map *m, enum dd_slot i)
 	if (m->present >> i & 1)
 		return m->slot[i];
 	return m->ctx_present >> i & 1 ? m->ctx_slot[i] : NULL;
+}
+
+#define BIT(slot) (1ull << DD_##slot)
+
+/* Does the span or its resource have one of these? */
+static inline bool have(const struct dd_map *m, uint64_t slots)
+{
+	return (m->present | m->ctx_present) & slots;
 }
 
 /* A text attribute that is not empty: the span's, else the resource's. */
@@ -333,33 +358,38 @@ static char *text_room(struct dd_map *m, size_t n)
 }
 
 /* a + between + b + end, each text cut to `max`, normalised if wanted. */
-static struct str compose(struct dd_map *m, struct str a, const char *between, struct str b,
-			  const char *end, bool norm, size_t max)
+static struct str compose(struct dd_map *m, struct str a, struct str between, struct str b,
+			  struct str end, bool norm, size_t max)
 {
-	size_t nb = strlen(between), ne = strlen(end);
 	char *p, *q;
 
 	a = rs_utf8_limit(a, max);
 	b = rs_utf8_limit(b, max);
-	p = q = text_room(m, a.len + nb + b.len + ne);
+	p = q = text_room(m, a.len + between.len + b.len + end.len);
 	if (!p)
 		return STR_NONE;
 	if (norm) {
 		q += tag_value(q, a).len;
-	} else {
-		memcpy(q, a.ptr ? a.ptr : "", a.len);
+	} else if (a.len) {
+		memcpy(q, a.ptr, a.len);
 		q += a.len;
 	}
-	memcpy(q, between, nb);
-	q += nb;
+	memcpy(q, between.ptr, between.len);
+	q += between.len;
 	if (norm) {
 		q += tag_value(q, b).len;
-	} else {
-		memcpy(q, b.ptr ? b.ptr : "", b.len);
+	} else if (b.len) {
+		memcpy(q, b.ptr, b.len);
 		q += b.len;
 	}
-	memcpy(q, end, ne);
-	return rs_utf8_limit((struct str){ p, (size_t)(q - p) + ne }, max);
+	memcpy(q, end.ptr, end.len);
+	return rs_utf8_limit((struct str){ p, (size_t)(q - p) + end.len }, max);
+}
+
+/* A normalised name between two constants. */
+static struct dd_text around(struct dd_map *m, struct str before, struct str s, struct str behind)
+{
+	return plain(compose(m, before, STR(""), s, behind, true, DD_MAX_NAME));
 }
 
 /* -- service, name, resource, type -------------------------------------------------------------- */
@@ -375,104 +405,112 @@ static struct dd_text service_of(struct dd_map *m, struct str s, char *buf)
 	return norm.len ? plain(norm) : constant(m, DD_C_NO_SERVICE);
 }
 
-static struct dd_text name_of(struct dd_map *m, uint8_t kind)
+/* Not for HTTP or nothing at all. */
+static struct dd_text special_name(struct dd_map *m, uint8_t kind)
 {
 	bool client = kind == RS_KIND_CLIENT, server = kind == RS_KIND_SERVER;
-	struct str a = slot_str(m, DD_OPERATION_NAME), b;
+	struct str a, b;
 
-	if (a.len) {
-		a = compose(m, a, "", STR_NONE, "", true, DD_MAX_NAME);
-		if (a.len)
-			return plain(a);
-	}
-	if ((client || server) && slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD).len)
-		return constant(m, server ? DD_C_NAME_HTTP_SERVER : DD_C_NAME_HTTP_CLIENT);
 	if (client) {
 		a = slot_str2(m, DD_DB_SYSTEM_NAME, DD_DB_SYSTEM);
 		if (a.len)
-			return plain(compose(m, a, "", STR_NONE, ".query", true, DD_MAX_NAME));
+			return around(m, STR(""), a, STR(".query"));
 	}
 	a = slot_str(m, DD_MESSAGING_SYSTEM);
 	b = slot_str(m, DD_MESSAGING_OPERATION);
 	if (a.len && b.len && kind >= RS_KIND_SERVER)
-		return plain(compose(m, a, ".", b, "", true, DD_MAX_NAME));
+		return plain(compose(m, a, STR("."), b, STR(""), true, DD_MAX_NAME));
 	a = slot_str(m, DD_RPC_SYSTEM);
 	if (a.len && client && str_ieq(a, STR("aws-api"))) {
 		b = slot_str(m, DD_RPC_SERVICE);
-		if (b.len)
-			return plain(compose(m, STR("aws"), ".", b, ".request", true, DD_MAX_NAME));
-		return constant(m, DD_C_NAME_AWS);
+		return b.len ? around(m, STR("aws."), b, STR(".request")) : constant(m, DD_C_NAME_AWS);
 	}
 	if (a.len && (client || server))
-		return plain(compose(m, a, "", STR_NONE,
-				     client ? ".client.request" : ".server.request", true,
-				     DD_MAX_NAME));
+		return around(m, STR(""), a, client ? STR(".client.request") : STR(".server.request"));
 	a = slot_str(m, DD_FAAS_INVOKED_PROVIDER);
 	b = slot_str(m, DD_FAAS_INVOKED_NAME);
 	if (a.len && b.len && client)
-		return plain(compose(m, a, ".", b, ".invoke", true, DD_MAX_NAME));
+		return plain(compose(m, a, STR("."), b, STR(".invoke"), true, DD_MAX_NAME));
 	a = slot_str(m, DD_FAAS_TRIGGER);
 	if (a.len && server)
-		return plain(compose(m, a, "", STR_NONE, ".invoke", true, DD_MAX_NAME));
+		return around(m, STR(""), a, STR(".invoke"));
 	if (slot_str(m, DD_GRAPHQL_OPERATION_TYPE).len)
 		return constant(m, DD_C_NAME_GRAPHQL);
 	a = slot_str(m, DD_NETWORK_PROTOCOL_NAME);
-	switch (kind) {
-	case RS_KIND_SERVER:
-		return a.len ? plain(compose(m, a, "", STR_NONE, ".server.request", true,
-					     DD_MAX_NAME))
-			     : constant(m, DD_C_NAME_SERVER);
-	case RS_KIND_CLIENT:
-		return a.len ? plain(compose(m, a, "", STR_NONE, ".client.request", true,
-					     DD_MAX_NAME))
-			     : constant(m, DD_C_NAME_CLIENT);
-	case RS_KIND_PRODUCER:
-		return constant(m, DD_C_NAME_PRODUCER);
-	case RS_KIND_CONSUMER:
-		return constant(m, DD_C_NAME_CONSUMER);
+	if (a.len && (client || server))
+		return around(m, STR(""), a, client ? STR(".client.request") : STR(".server.request"));
+	return plain(STR_NONE);
+}
+
+/* The first rule that applies, as the agent has them. */
+static struct dd_text name_of(struct dd_map *m, uint8_t kind)
+{
+	static const uint8_t plain_names[] = { DD_C_NAME_INTERNAL, DD_C_NAME_INTERNAL, DD_C_NAME_SERVER,
+					       DD_C_NAME_CLIENT,   DD_C_NAME_PRODUCER, DD_C_NAME_CONSUMER };
+	const uint64_t special = BIT(DB_SYSTEM_NAME) | BIT(DB_SYSTEM) | BIT(MESSAGING_SYSTEM) | BIT(RPC_SYSTEM) |
+				 BIT(FAAS_INVOKED_PROVIDER) | BIT(FAAS_TRIGGER) | BIT(GRAPHQL_OPERATION_TYPE) |
+				 BIT(NETWORK_PROTOCOL_NAME);
+	struct dd_text t;
+
+	if (have(m, BIT(OPERATION_NAME))) {
+		t = around(m, STR(""), slot_str(m, DD_OPERATION_NAME), STR(""));
+		if (t.s.len)
+			return t;
 	}
-	return constant(m, DD_C_NAME_INTERNAL);
+	if ((kind == RS_KIND_CLIENT || kind == RS_KIND_SERVER) && have(m, BIT(HTTP_REQUEST_METHOD) | BIT(HTTP_METHOD)) &&
+	    slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD).len)
+		return constant(m, kind == RS_KIND_SERVER ? DD_C_NAME_HTTP_SERVER : DD_C_NAME_HTTP_CLIENT);
+	if (have(m, special)) {
+		t = special_name(m, kind);
+		if (t.s.len)
+			return t;
+	}
+	return constant(m, plain_names[kind <= RS_KIND_CONSUMER ? kind : 0]);
+}
+
+/* Two words with a blank between them. */
+static struct str words(struct dd_map *m, struct str a, struct str b)
+{
+	return b.len ? compose(m, a, STR(" "), b, STR(""), false, DD_MAX_RESOURCE) : rs_utf8_limit(a, DD_MAX_RESOURCE);
 }
 
 static struct str resource_of(struct dd_map *m, const struct rs_span *s)
 {
-	struct str a = slot_str(m, DD_RESOURCE_NAME), b = STR_NONE;
+	const uint64_t special = BIT(RESOURCE_NAME) | BIT(MESSAGING_OPERATION) | BIT(RPC_METHOD) |
+				 BIT(GRAPHQL_OPERATION_TYPE) | BIT(DB_SYSTEM_NAME) | BIT(DB_SYSTEM);
+	struct str a, b = STR_NONE;
 
-	if (a.len)
-		return rs_utf8_limit(a, DD_MAX_RESOURCE);
-	a = slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD);
-	if (a.len) {
-		if (str_eq(a, STR("_OTHER")))
-			a = STR("HTTP");
-		if (s->kind == RS_KIND_CLIENT)
-			b = slot_str(m, DD_URL_TEMPLATE);
-		else if (s->kind == RS_KIND_SERVER)
-			b = slot_str(m, DD_HTTP_ROUTE);
-		goto pair;
-	}
-	a = slot_str(m, DD_MESSAGING_OPERATION);
-	if (a.len) {
-		b = slot_str2(m, DD_MESSAGING_DESTINATION, DD_MESSAGING_DESTINATION_NAME);
-		goto pair;
-	}
-	a = slot_str(m, DD_RPC_METHOD);
-	if (a.len) {
-		b = slot_str(m, DD_RPC_SERVICE);
-		goto pair;
-	}
-	a = slot_str(m, DD_GRAPHQL_OPERATION_TYPE);
-	if (a.len) {
-		b = slot_str(m, DD_GRAPHQL_OPERATION_NAME);
-		goto pair;
-	}
-	if (slot_str2(m, DD_DB_SYSTEM_NAME, DD_DB_SYSTEM).len) {
-		a = slot_str2(m, DD_DB_STATEMENT, DD_DB_QUERY_TEXT);
+	if (have(m, BIT(RESOURCE_NAME))) {
+		a = slot_str(m, DD_RESOURCE_NAME);
 		if (a.len)
 			return rs_utf8_limit(a, DD_MAX_RESOURCE);
 	}
-	return rs_utf8_limit(s->name, DD_MAX_RESOURCE);
-pair:
-	return compose(m, a, b.len ? " " : "", b, "", false, DD_MAX_RESOURCE);
+	if (have(m, BIT(HTTP_REQUEST_METHOD) | BIT(HTTP_METHOD))) {
+		a = slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD);
+		if (str_eq(a, STR("_OTHER")))
+			a = RS_SPAN_STR("HTTP");
+		if (s->kind == RS_KIND_CLIENT && have(m, BIT(URL_TEMPLATE)))
+			b = slot_str(m, DD_URL_TEMPLATE);
+		else if (s->kind == RS_KIND_SERVER && have(m, BIT(HTTP_ROUTE)))
+			b = slot_str(m, DD_HTTP_ROUTE);
+		if (a.len)
+			return words(m, a, b);
+	}
+	if (!have(m, special))
+		return rs_utf8_limit(s->name, DD_MAX_RESOURCE);
+	a = slot_str(m, DD_MESSAGING_OPERATION);
+	if (a.len)
+		return words(m, a, slot_str2(m, DD_MESSAGING_DESTINATION, DD_MESSAGING_DESTINATION_NAME));
+	a = slot_str(m, DD_RPC_METHOD);
+	if (a.len)
+		return words(m, a, slot_str(m, DD_RPC_SERVICE));
+	a = slot_str(m, DD_GRAPHQL_OPERATION_TYPE);
+	if (a.len)
+		return words(m, a, slot_str(m, DD_GRAPHQL_OPERATION_NAME));
+	a = slot_str2(m, DD_DB_SYSTEM_NAME, DD_DB_SYSTEM);
+	if (a.len)
+		a = slot_str2(m, DD_DB_STATEMENT, DD_DB_QUERY_TEXT);
+	return rs_utf8_limit(a.len ? a : s->name, DD_MAX_RESOURCE);
 }
 
 /* Database systems whose spans are of type `sql`; those with a type of their own; all others are `db`. */
@@ -503,7 +541,7 @@ static struct dd_text type_of(struct dd_map *m, uint8_t kind)
 	static const struct str own[] = { { "redis", 5 },	{ "memcached", 9 },
 					  { "mongodb", 7 },	{ "elasticsearch", 13 },
 					  { "opensearch", 10 }, { "cassandra", 9 } };
-	struct str a = slot_str(m, DD_SPAN_TYPE);
+	struct str a = have(m, BIT(SPAN_TYPE)) ? slot_str(m, DD_SPAN_TYPE) : STR_NONE;
 
 	if (a.len)
 		return plain(rs_utf8_limit(a, DD_MAX_NAME));
@@ -511,10 +549,11 @@ static struct dd_text type_of(struct dd_map *m, uint8_t kind)
 		return constant(m, DD_C_WEB);
 	if (kind != RS_KIND_CLIENT)
 		return constant(m, DD_C_CUSTOM);
-	a = slot_str2(m, DD_DB_SYSTEM_NAME, DD_DB_SYSTEM);
+	if (have(m, BIT(DB_SYSTEM_NAME) | BIT(DB_SYSTEM)))
+		a = slot_str2(m, DD_DB_SYSTEM_NAME, DD_DB_SYSTEM);
 	if (!a.len)
 		return constant(m, DD_C_HTTP);
-	a = compose(m, a, "", STR_NONE, "", true, DD_MAX_NAME);
+	a = around(m, STR(""), a, STR("")).s;
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		if (str_eq(a, own[i]))
 			return plain(a);
@@ -527,10 +566,10 @@ static struct dd_text type_of(struct dd_map *m, uint8_t kind)
 /* Adds a tag of all spans unless there is one of that name. */
 static void ctx_add(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
 {
-	if (k->ctx == m->ctx_no || !k->name.len)
+	if (k->ctx == m->ctx_no)
 		return;
 	k->ctx = m->ctx_no;
-	m->ctx_tag[m->nctx++] = (struct dd_tag){ k, v };
+	m->ctx_tag[m->nctx++] = (struct dd_ctx_tag){ .key = k, .val = v };
 }
 
 static void ctx_add_text(struct dd_map *m, enum dd_const c, struct rs_val *v, struct str s)
@@ -553,11 +592,9 @@ static bool ctx_add_attrs(struct dd_map *m, const struct rs_attrs *as, bool reso
 				m->ctx_present |= 1ull << k->slot;
 				m->ctx_slot[k->slot] = &as->a[i].val;
 			}
-			if (k->use == EATEN || (m->v1 && k->use == FIELD))
-				continue;
-			if (m->v1 && (k->slot == DD_EVENTS || k->slot == DD_SPAN_LINKS))
-				continue;
 		}
+		if (k->use == EATEN || (m->v1 && k->use != TAG))
+			continue;
 		ctx_add(m, k->to, &as->a[i].val);
 	}
 	return true;
@@ -607,8 +644,7 @@ static void put_meta(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
 	if (k->as_meta == m->span_no || (m->v1 && k->as_metric == m->span_no))
 		return;
 	k->as_meta = m->span_no;
-	if (k->ctx == m->ctx_no)
-		m->out.ctx_tags = false;
+	m->out.nctx -= k->ctx == m->ctx_no;
 	m->meta[m->out.nmeta++] = (struct dd_tag){ k, v };
 }
 
@@ -619,8 +655,7 @@ static void put_metric(struct dd_map *m, struct dd_key *k, const struct rs_val *
 	if (m->v1) {
 		if (k->as_meta == m->span_no)
 			return;
-		if (k->ctx == m->ctx_no)
-			m->out.ctx_tags = false;
+		m->out.nctx -= k->ctx == m->ctx_no;
 	}
 	k->as_metric = m->span_no;
 	m->metrics[m->out.nmetrics++] = (struct dd_tag){ k, v };
@@ -816,9 +851,10 @@ static void put_otel(struct dd_map *m, const struct rs_span *s)
 		put_error_message(m, s);
 }
 
-static void put_rest(struct dd_map *m)
+/* What few spans have. */
+static void put_rare(struct dd_map *m)
 {
-	const uint64_t two = 1ull << DD_HTTP_STATUS_CODE | 1ull << DD_HTTP_RESPONSE_STATUS_CODE;
+	const uint64_t two = BIT(HTTP_STATUS_CODE) | BIT(HTTP_RESPONSE_STATUS_CODE);
 	struct str db = slot_str(m, DD_DB_NAMESPACE);
 	const struct rs_val *v = http_status(m);
 	uint64_t code;
@@ -834,7 +870,7 @@ static void put_rest(struct dd_map *m)
 				m->metrics[i].val = v;
 		}
 	}
-	if (m->present >> DD_ANALYTICS_EVENT & 1) {
+	if (m->present & BIT(ANALYTICS_EVENT)) {
 		v = m->slot[DD_ANALYTICS_EVENT];
 		if (v->type == RS_VAL_BOOL)
 			put_metric_int(m, DD_C_ANALYTICS_RATE, v->b);
@@ -842,14 +878,24 @@ static void put_rest(struct dd_map *m)
 			put_metric_int(m, DD_C_ANALYTICS_RATE,
 				       str_eq((struct str){ v->str, v->len }, STR("true")));
 	}
-	if (!m->v1 && m->present & (1ull << DD_DEPLOYMENT_ENV_NAME | 1ull << DD_DEPLOYMENT_ENV)) {
+	if (!m->v1 && m->present & (BIT(DEPLOYMENT_ENV_NAME) | BIT(DEPLOYMENT_ENV))) {
 		db = slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV);
-		put_meta_str(m, DD_C_ENV, compose(m, db, "", STR_NONE, "", true, DD_MAX_KEY));
+		put_meta_str(m, DD_C_ENV, compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
 	}
-	if (!m->v1 && m->present >> DD_SERVICE_VERSION & 1) {
+	if (!m->v1 && m->present & BIT(SERVICE_VERSION)) {
 		db = slot_str(m, DD_SERVICE_VERSION);
-		put_meta_str(m, DD_C_VERSION, compose(m, db, "", STR_NONE, "", true, DD_MAX_KEY));
+		put_meta_str(m, DD_C_VERSION, compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
 	}
+}
+
+static bool has_rare(const struct dd_map *m)
+{
+	const uint64_t rare = BIT(ANALYTICS_EVENT) | BIT(DEPLOYMENT_ENV_NAME) | BIT(DEPLOYMENT_ENV) |
+			      BIT(SERVICE_VERSION) | BIT(HTTP_STATUS_CODE);
+
+	if (m->present & rare || have(m, BIT(DB_NAMESPACE)) || m->ctx_present & BIT(HTTP_STATUS_CODE))
+		return true;
+	return have(m, BIT(HTTP_RESPONSE_STATUS_CODE)) && slot_val(m, DD_HTTP_RESPONSE_STATUS_CODE)->type == RS_VAL_STR;
 }
 
 static uint8_t kind_of_word(struct str s)
@@ -882,16 +928,15 @@ static void set_fields(struct dd_map *m, const struct rs_span *s)
 	    (1ull << DD_ENV | 1ull << DD_DEPLOYMENT_ENV_NAME | 1ull << DD_DEPLOYMENT_ENV)) {
 		t = m->present >> DD_ENV & 1 ? slot_str(m, DD_ENV) : STR_NONE;
 		if (!t.len)
-			t = compose(m, slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV), "",
-				    STR_NONE, "", true, DD_MAX_KEY);
+			t = compose(m, slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV), STR(""),
+				    STR_NONE, STR(""), true, DD_MAX_KEY);
 		if (t.len)
 			o->env = plain(t);
 	}
 	if (m->present & (1ull << DD_VERSION | 1ull << DD_SERVICE_VERSION)) {
 		t = m->present >> DD_VERSION & 1 ? slot_str(m, DD_VERSION) : STR_NONE;
 		if (!t.len)
-			t = compose(m, slot_str(m, DD_SERVICE_VERSION), "", STR_NONE, "", true,
-				    DD_MAX_KEY);
+			t = compose(m, slot_str(m, DD_SERVICE_VERSION), STR(""), STR_NONE, STR(""), true, DD_MAX_KEY);
 		if (t.len)
 			o->version = plain(t);
 	}
@@ -903,32 +948,28 @@ static void set_fields(struct dd_map *m, const struct rs_span *s)
 /* Attributes into meta and metrics, and into slots. */
 static bool put_attrs(struct dd_map *m, const struct rs_span *s)
 {
-	for (uint32_t i = 0; i < s->attrs.n; i++) {
-		const struct rs_attr *a = &s->attrs.a[i];
+	const struct rs_attr *a = s->attrs.a, *end = a + s->attrs.n;
+
+	for (; a < end; a++) {
 		struct dd_key *k = dd_key_of(m, a->key);
 
 		if (__builtin_expect(!k, 0))
 			return false;
-		if (k->slot != DD_NO_SLOT) {
-			if (!(m->present >> k->slot & 1)) {
-				m->present |= 1ull << k->slot;
-				m->slot[k->slot] = &a->val;
-			}
-			if (k->use == EATEN || (m->v1 && k->use == FIELD))
+		if (k->slot != DD_NO_SLOT && !(m->present >> k->slot & 1)) {
+			m->present |= 1ull << k->slot;
+			m->slot[k->slot] = &a->val;
+		}
+		if (__builtin_expect(k->use != TAG, 0)) {
+			if (k->use == EATEN || (k->use == FIELD && m->v1))
 				continue;
 			/* Ours are written under these names. */
-			if (k->slot == DD_EVENTS && (s->nevents || m->v1))
-				continue;
-			if (k->slot == DD_SPAN_LINKS && (s->nlinks || m->v1))
+			if (k->use == OURS && (m->v1 || (k->slot == DD_EVENTS ? s->nevents : s->nlinks)))
 				continue;
 		}
-		k = k->to;
-		if (__builtin_expect(!k->name.len, 0))
-			continue;
 		if (a->val.type == RS_VAL_INT || a->val.type == RS_VAL_DOUBLE)
-			put_metric(m, k, &a->val);
+			put_metric(m, k->to, &a->val);
 		else
-			put_meta(m, k, &a->val);
+			put_meta(m, k->to, &a->val);
 	}
 	return true;
 }
@@ -1009,7 +1050,7 @@ bool dd_map_span(struct dd_map *m, const struct rs_item *it)
 	m->text_at = 0;
 	o->s = s;
 	o->nmeta = o->nmetrics = 0;
-	o->ctx_tags = true;
+	o->nctx = m->nctx;
 	if (!put_attrs(m, s))
 		return false;
 	/* Found too late for what is already written of this chunk. */
@@ -1021,7 +1062,8 @@ bool dd_map_span(struct dd_map *m, const struct rs_item *it)
 		put_kind(m, s);
 	if (s->trace_state.len)
 		put_meta_str(m, DD_C_TRACESTATE, s->trace_state);
-	put_rest(m);
+	if (has_rare(m))
+		put_rare(m);
 	o->service = m->present >> DD_SERVICE_NAME & 1
 			     ? service_of(m, slot_str(m, DD_SERVICE_NAME), m->service_buf)
 			     : m->ctx_service;
@@ -1030,17 +1072,6 @@ bool dd_map_span(struct dd_map *m, const struct rs_item *it)
 	o->type = type_of(m, s->kind);
 	if (m->v1)
 		set_fields(m, s);
-	o->nmeta_own = o->nmeta;
-	/* The context's tags one by one, without those that the span has itself. */
-	if (!o->ctx_tags) {
-		for (uint32_t i = 0; i < m->nctx; i++) {
-			struct dd_tag *t = &m->ctx_tag[i];
-
-			if (t->key->as_meta != m->span_no &&
-			    !(m->v1 && t->key->as_metric == m->span_no))
-				m->meta[o->nmeta++] = *t;
-		}
-	}
 	return true;
 }
 

@@ -106,19 +106,18 @@ enum dd_const {
 
 /* A name: where it comes from and as what it is sent; lives until the table is emptied. */
 struct dd_key {
-	struct str raw;	   /* in the source */
-	struct dd_key *to; /* the tag it becomes: itself, or another */
-	struct str name;   /* as sent: valid, at most DD_MAX_KEY bytes (of a `to`) */
-	const char
-		*mp; /* the same as a MessagePack string, RS_ARENA_PAD readable bytes behind it */
+	struct dd_key *to;	/* the tag it becomes: itself, or another */
+	const char *mp;		/* the name as a MessagePack string, RS_ARENA_PAD readable bytes behind it */
 	uint32_t mp_len;
-	uint8_t slot;	  /* enum dd_slot */
-	uint8_t use;	  /* enum dd_use */
-	uint32_t as_meta; /* number of the last span that had it in meta, in metrics */
+	uint8_t slot;		/* enum dd_slot */
+	uint8_t use;		/* enum dd_use */
+	uint32_t as_meta;	/* number of the last span that had it in meta, in metrics */
 	uint32_t as_metric;
-	uint32_t ctx;	    /* number of the last context that had it */
-	uint32_t epoch, at; /* string table: its index in payload `epoch` */
-	uint64_t hash;	    /* rs_strtab_hash(name) */
+	uint32_t ctx;		/* number of the last context that had it */
+	uint32_t epoch, at;	/* string table: its index in payload `epoch` */
+	uint64_t hash;		/* rs_strtab_hash(name) */
+	struct str name;	/* as sent: valid, at most DD_MAX_KEY bytes */
+	struct str raw;		/* in the source */
 	uint64_t raw_hash;
 };
 
@@ -128,6 +127,14 @@ struct dd_key {
 struct dd_tag {
 	struct dd_key *key;
 	const struct rs_val *val;
+};
+
+/* A tag of all spans of a context; text, whatever its value's type. */
+struct dd_ctx_tag {
+	struct dd_key *key;
+	const struct rs_val *val;
+	/* The encoder's: where it ends in what was written of the context; its value's number in `epoch`. */
+	uint32_t end, epoch, at;
 };
 
 /* Text of a field; key: it is this interned one. */
@@ -142,9 +149,8 @@ struct dd_span {
 	struct dd_text service, name, resource, type;
 	struct dd_text env, version, component; /* v1 only; else they are tags */
 	uint8_t kind;				/* v1 only */
-	bool ctx_tags; /* the context's tags follow, none of them is in meta already */
+	uint32_t nctx; /* of the context's tags those that the span has not itself */
 	uint32_t nmeta, nmetrics;
-	uint32_t nmeta_own; /* of meta: the span's; the others are the context's, all text */
 };
 
 /* The chunk being encoded. */
@@ -173,14 +179,19 @@ struct dd_map {
 	struct {
 		const struct rs_key *rk;
 		struct dd_key *k;
+		uint32_t batch;
 	} cache[DD_CACHE];
+	/* Keys of a batch keep their places until its serial changes. */
+	const struct rs_batch *batch;
+	uint64_t serial;
+	uint32_t batch_no;
 
 	/* context: resource and scope */
 	const struct rs_scope_spans *ss;
 	uint32_t ctx_no;
 	uint64_t ctx_present;
 	const struct rs_val *ctx_slot[DD_SLOTS];
-	struct dd_tag *ctx_tag;
+	struct dd_ctx_tag *ctx_tag;
 	uint32_t nctx, ctx_cap;
 	struct dd_text ctx_service, ctx_env, ctx_version;
 	char ctx_buf[3 * (DD_MAX_NAME * 4 + RS_ARENA_PAD)];
@@ -279,8 +290,7 @@ static inline struct dd_key *dd_key_of(struct dd_map *m, const struct rs_key *k)
 	if (k->id != RS_KEY_DYNAMIC)
 		return m->known[k->id];
 	i = ((uintptr_t)k >> 4 ^ (uintptr_t)k >> 14) % DD_CACHE;
-	/* The arena behind k is reused: the same address may be another name by now. */
-	if (__builtin_expect(m->cache[i].rk == k && dd_same(m->cache[i].k->raw, k->name), 1))
+	if (__builtin_expect(m->cache[i].rk == k && m->cache[i].batch == m->batch_no, 1))
 		return m->cache[i].k;
 	return dd_key_intern(m, k);
 }
@@ -295,14 +305,55 @@ static inline const struct dd_key *dd_val_key(const struct rs_val *v)
 	return (const struct dd_key *)(const void *)v->str;
 }
 
-/* An interned name as a MessagePack string. */
-static inline char *dd_put_key(struct rs_sink *s, char *p, const struct dd_key *k)
+/* Does the span have a tag of that name itself? */
+static inline bool dd_hidden(const struct dd_map *m, const struct dd_key *k)
 {
-	p = rs_sink_need(s, p, DD_MAX_KEY + 3);
+	return k->as_meta == m->span_no || (m->v1 && k->as_metric == m->span_no);
+}
+
+/* Ids and times: big numbers as a rule. */
+static inline char *dd_put_u64(char *p, uint64_t v)
+{
+	uint64_t be = __builtin_bswap64(v);
+
+	if (__builtin_expect(!(v >> 32), 0))
+		return rs_mp_uint(p, v);
+	*p = (char)0xcf;
+	memcpy(p + 1, &be, 8);
+	return p + 9;
+}
+
+/* An interned name as a MessagePack string. */
+#define DD_KEY_ROOM (DD_MAX_KEY + 3)
+static inline char *dd_put_key_unchecked(char *p, const struct dd_key *k)
+{
 	memcpy(p, k->mp, 32);
 	if (__builtin_expect(k->mp_len > 32, 0))
 		memcpy(p + 32, k->mp + 32, k->mp_len - 32);
 	return p + k->mp_len;
+}
+
+static inline char *dd_put_key(struct rs_sink *s, char *p, const struct dd_key *k)
+{
+	return dd_put_key_unchecked(rs_sink_need(s, p, DD_KEY_ROOM), k);
+}
+
+/* v, at most RS_TEXT_PIECE bytes, as a MessagePack string; its room (DD_STR_ROOM) has been asked for. */
+#define DD_STR_ROOM(len) ((len) * RS_TEXT_RAW_MAX + 8)
+static inline char *dd_put_str_unchecked(struct rs_sink *s, char *p, struct str v)
+{
+	char *body, *end;
+
+	if (__builtin_expect(v.len < 32, 1)) {
+		*p = (char)(0xa0 | v.len);
+		body = p + 1;
+	} else {
+		body = rs_mp_str_head(p, v.len);
+	}
+	end = rs_text_raw_unchecked(body, v);
+	if (__builtin_expect(end != body + v.len, 0))
+		return RS_SYM(rs_mp_text_moved)(s, end, rs_sink_pos(s, p), (size_t)(body - p));
+	return end;
 }
 
 /* s as a MessagePack string of at most max bytes. */

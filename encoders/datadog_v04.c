@@ -18,9 +18,9 @@ struct state {
 	struct rs_sink sink;
 	struct dd_map map;
 	bool json;
-	/* Where the context's tags stand in the output already. */
+	/* The context's tags as they are written: once, then copied. */
+	struct rs_sink ctx;
 	uint32_t ctx_no;
-	size_t ctx_at, ctx_len;
 };
 
 static char *put_text(struct rs_sink *s, char *p, const struct rs_val *v)
@@ -40,34 +40,69 @@ static char *put_number(char *p, const struct rs_val *v)
 	return v->type == RS_VAL_INT ? rs_mp_int(p, v->i) : rs_mp_double(p, v->d);
 }
 
-static char *put_tag(struct rs_sink *s, char *p, const struct dd_tag *t)
+static inline char *put_tag(struct rs_sink *s, char *p, const struct dd_key *k, const struct rs_val *v)
 {
-	p = dd_put_key(s, p, t->key);
-	return put_text(s, p, t->val);
+	if (__builtin_expect(v->type == RS_VAL_STR && v->len <= DD_MAX_VALUE / RS_TEXT_RAW_MAX &&
+				     v->len <= RS_TEXT_PIECE,
+			     1)) {
+		p = rs_sink_need(s, p, DD_KEY_ROOM + DD_STR_ROOM(v->len));
+		p = dd_put_key_unchecked(p, k);
+		return dd_put_str_unchecked(s, p, (struct str){ v->str, v->len });
+	}
+	if (v->type == DD_VAL_KEY) {
+		p = rs_sink_need(s, p, 2 * DD_KEY_ROOM);
+		p = dd_put_key_unchecked(p, k);
+		return dd_put_key_unchecked(p, dd_val_key(v));
+	}
+	return put_text(s, dd_put_key(s, p, k), v);
 }
 
-/* The context's tags: once in full, then as a copy of what was written. */
+static void write_ctx(struct state *st)
+{
+	struct dd_map *m = &st->map;
+	char *p = st->ctx.base;
+
+	for (uint32_t i = 0; i < m->nctx; i++) {
+		p = put_tag(&st->ctx, p, m->ctx_tag[i].key, m->ctx_tag[i].val);
+		m->ctx_tag[i].end = st->ctx.err ? 0 : (uint32_t)rs_sink_pos(&st->ctx, p);
+	}
+	st->ctx_no = m->ctx_no;
+}
+
+static char *copy(struct rs_sink *s, char *p, const char *from, size_t n)
+{
+	while (n > RS_SINK_NEED_MAX) {
+		p = rs_sink_need(s, p, RS_SINK_NEED_MAX);
+		memcpy(p, from, RS_SINK_NEED_MAX);
+		p += RS_SINK_NEED_MAX;
+		from += RS_SINK_NEED_MAX;
+		n -= RS_SINK_NEED_MAX;
+	}
+	p = rs_sink_need(s, p, n);
+	memcpy(p, from, n);
+	return p + n;
+}
+
+/* The context's tags, without those that the span has itself. */
 static char *put_ctx(struct state *st, char *p)
 {
-	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
-	size_t at = rs_sink_pos(s, p);
+	uint32_t from = 0, i = 0;
 
-	if (st->ctx_no == m->ctx_no && st->ctx_len <= RS_SINK_NEED_MAX) {
-		p = rs_sink_need(s, p, st->ctx_len);
-		if (s->err)
-			return p;
-		memcpy(p, s->base + st->ctx_at, st->ctx_len);
-		return p + st->ctx_len;
+	if (st->ctx_no != m->ctx_no)
+		write_ctx(st);
+	if (__builtin_expect(st->ctx.err, 0))
+		return p; /* the payload is given up */
+	if (m->out.nctx == m->nctx)
+		return copy(&st->sink, p, st->ctx.base, m->ctx_tag[m->nctx - 1].end);
+	for (; i < m->nctx; i++) {
+		if (!dd_hidden(m, m->ctx_tag[i].key))
+			continue;
+		if (i)
+			p = copy(&st->sink, p, st->ctx.base + from, m->ctx_tag[i - 1].end - from);
+		from = m->ctx_tag[i].end;
 	}
-	for (uint32_t i = 0; i < m->nctx; i++)
-		p = put_tag(s, p, &m->ctx_tag[i]);
-	if (!s->err) {
-		st->ctx_no = m->ctx_no;
-		st->ctx_at = at;
-		st->ctx_len = rs_sink_pos(s, p) - at;
-	}
-	return p;
+	return copy(&st->sink, p, st->ctx.base + from, m->ctx_tag[i - 1].end - from);
 }
 
 static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
@@ -78,13 +113,13 @@ static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
 	p = rs_sink_need(s, p, 128);
 	p = rs_mp_map(p, 2 + !!high + !!n + !!l->trace_state.len + !!flags);
 	p = RS_MP_LIT(p, "trace_id");
-	p = rs_mp_uint(p, dd_id(l->trace_id + 8));
+	p = dd_put_u64(p, dd_id(l->trace_id + 8));
 	if (high) {
 		p = RS_MP_LIT(p, "trace_id_high");
 		p = rs_mp_uint(p, high);
 	}
 	p = RS_MP_LIT(p, "span_id");
-	p = rs_mp_uint(p, dd_id(l->span_id));
+	p = dd_put_u64(p, dd_id(l->span_id));
 	if (n) {
 		p = RS_MP_LIT(p, "attributes");
 		p = rs_mp_map(p, n);
@@ -169,7 +204,7 @@ static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
 	p = rs_sink_need(s, p, 64);
 	*p++ = n ? (char)0x83 : (char)0x82;
 	p = RS_MP_LIT(p, "time_unix_nano");
-	p = rs_mp_uint(p, e->time_ns);
+	p = dd_put_u64(p, e->time_ns);
 	p = RS_MP_LIT(p, "name");
 	p = dd_put_str(s, p, e->name, DD_MAX_VALUE);
 	if (!n)
@@ -209,7 +244,7 @@ static char *put_span(struct state *st, char *p, bool first)
 	uint32_t nlinks = dd_links(span), nevents = span->nevents;
 	bool dm = first && c->dm.s.len, tid = first && c->tid_high,
 	     priority = first && c->has_priority;
-	uint32_t nmeta = o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid;
+	uint32_t nmeta = o->nmeta + o->nctx + dm + tid;
 
 	if (st->json)
 		nmeta += !!nlinks + !!nevents;
@@ -222,13 +257,13 @@ static char *put_span(struct state *st, char *p, bool first)
 	p = RS_MP_LIT(p, "resource");
 	p = put_field(s, p, &o->resource, DD_MAX_RESOURCE);
 	p = RS_MP_LIT(p, "trace_id");
-	p = rs_mp_uint(p, dd_id(span->trace_id + 8));
+	p = dd_put_u64(p, dd_id(span->trace_id + 8));
 	p = RS_MP_LIT(p, "span_id");
-	p = rs_mp_uint(p, dd_id(span->span_id));
+	p = dd_put_u64(p, dd_id(span->span_id));
 	p = RS_MP_LIT(p, "parent_id");
-	p = rs_mp_uint(p, dd_id(span->parent_id));
+	p = dd_put_u64(p, dd_id(span->parent_id));
 	p = RS_MP_LIT(p, "start");
-	p = rs_mp_uint(p, span->start_ns);
+	p = dd_put_u64(p, span->start_ns);
 	p = RS_MP_LIT(p, "duration");
 	p = rs_mp_uint(p, span->end_ns - span->start_ns);
 	p = RS_MP_LIT(p, "type");
@@ -257,8 +292,8 @@ static char *put_span(struct state *st, char *p, bool first)
 		p = put_field(s, p, &c->dm, DD_MAX_NAME);
 	}
 	for (uint32_t i = 0; i < o->nmeta; i++)
-		p = put_tag(s, p, &m->meta[i]);
-	if (o->ctx_tags)
+		p = put_tag(s, p, m->meta[i].key, m->meta[i].val);
+	if (o->nctx)
 		p = put_ctx(st, p);
 	if (st->json) {
 		if (nlinks)
@@ -309,7 +344,7 @@ static bool put_chunks(struct state *st, char **pp, size_t max)
 				return false;
 			p = put_span(st, p, false);
 		}
-		if (s->err || rs_sink_pos(s, p) > max)
+		if (s->err || st->ctx.err || rs_sink_pos(s, p) > max)
 			return false;
 	}
 	*pp = p;
@@ -335,7 +370,12 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
 		if (!p)
 			return st->sink.err;
+		if (!rs_sink_open(&st->ctx, e->pool, e->opts.max_payload)) {
+			rs_sink_abort(&st->sink);
+			return st->ctx.err;
+		}
 		ok = put_chunks(st, &p, e->opts.max_payload);
+		rs_sink_abort(&st->ctx);
 		if (ok && !m->again) {
 			rs_sink_close(&st->sink, p, &run->out);
 			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);

@@ -17,9 +17,6 @@ struct state {
 	char *dp;
 	struct dd_map map;
 	struct rs_strtab tab;
-	/* Where the context's tags stand in the output already. */
-	uint32_t ctx_no;
-	size_t ctx_at, ctx_len;
 };
 
 /* Room for the header of the whole: 92, and an array header. */
@@ -80,25 +77,23 @@ static char *put_tag(struct state *st, char *p, const struct dd_tag *t)
 	return rs_mp_uint(p, val_at(st, t->val));
 }
 
+/* The context's tags, without those that the span has itself. Their values are looked up once. */
 static char *put_ctx(struct state *st, char *p)
 {
-	struct rs_sink *s = &st->sink;
-	const struct dd_map *m = &st->map;
-	size_t at = rs_sink_pos(s, p);
+	struct dd_map *m = &st->map;
 
-	if (st->ctx_no == m->ctx_no && st->ctx_len <= RS_SINK_NEED_MAX) {
-		p = rs_sink_need(s, p, st->ctx_len);
-		if (s->err)
-			return p;
-		memcpy(p, s->base + st->ctx_at, st->ctx_len);
-		return p + st->ctx_len;
-	}
-	for (uint32_t i = 0; i < m->nctx; i++)
-		p = put_tag(st, p, &m->ctx_tag[i]);
-	if (!s->err) {
-		st->ctx_no = m->ctx_no;
-		st->ctx_at = at;
-		st->ctx_len = rs_sink_pos(s, p) - at;
+	for (uint32_t i = 0; i < m->nctx; i++) {
+		struct dd_ctx_tag *t = &m->ctx_tag[i];
+
+		if (dd_hidden(m, t->key))
+			continue;
+		if (t->epoch != st->tab.epoch) {
+			t->epoch = st->tab.epoch;
+			t->at = val_at(st, t->val);
+		}
+		p = rs_sink_need(&st->sink, p, 16);
+		p = rs_mp_uint(p, key_at(st, t->key));
+		p = rs_mp_uint(p, t->at);
 	}
 	return p;
 }
@@ -119,13 +114,13 @@ static char *put_span(struct state *st, char *p, bool first)
 	p = rs_mp_uint(p, field_at(st, &o->service, DD_MAX_NAME));
 	p = rs_mp_uint(p, field_at(st, &o->name, DD_MAX_NAME));
 	p = rs_mp_uint(p, field_at(st, &o->resource, DD_MAX_RESOURCE));
-	p = rs_mp_uint(p, dd_id(span->trace_id + 8));
-	p = rs_mp_uint(p, dd_id(span->span_id));
-	p = rs_mp_uint(p, dd_id(span->parent_id));
-	p = rs_mp_uint(p, span->start_ns);
+	p = dd_put_u64(p, dd_id(span->trace_id + 8));
+	p = dd_put_u64(p, dd_id(span->span_id));
+	p = dd_put_u64(p, dd_id(span->parent_id));
+	p = dd_put_u64(p, span->start_ns);
 	p = rs_mp_uint(p, span->end_ns - span->start_ns);
 	*p++ = span->status == RS_STATUS_ERROR;
-	p = rs_mp_map(p, o->nmeta + (o->ctx_tags ? m->nctx : 0) + dm + tid + !!nlinks +
+	p = rs_mp_map(p, o->nmeta + o->nctx + dm + tid + !!nlinks +
 				 !!span->nevents);
 	if (tid) {
 		char hex[16 + RS_ARENA_PAD] = "";
@@ -141,7 +136,7 @@ static char *put_span(struct state *st, char *p, bool first)
 	}
 	for (uint32_t i = 0; i < o->nmeta; i++)
 		p = put_tag(st, p, &m->meta[i]);
-	if (o->ctx_tags)
+	if (o->nctx)
 		p = put_ctx(st, p);
 	p = rs_sink_need(s, p, 64);
 	if (nlinks) {
@@ -174,7 +169,6 @@ static bool put_chunks(struct state *st, char **pp, size_t max)
 	struct dd_map *m = &st->map;
 	char *p = *pp;
 
-	st->ctx_no = 0;
 	rs_strtab_begin(&st->tab, 0);
 	st->dp += HEAD;
 	p = rs_mp_array(p, m->w.nchunk);

@@ -18,12 +18,6 @@ struct state {
 	struct rs_sink sink;
 	struct dd_map map;
 	struct rs_strtab tab;
-	/*
-	 * Where the context's tags stand in the output: their second writing, in numbers alone, is the one that is
-	 * copied from then on.
-	 */
-	uint32_t ctx_no, ctx_times;
-	size_t ctx_at, ctx_len;
 };
 
 enum value_code {
@@ -91,45 +85,27 @@ static char *put_tag(struct state *st, char *p, const struct dd_tag *t)
 	return put_val(st, p, t->val);
 }
 
-/* A tag of the context: text, whatever its type. */
-static char *put_ctx_tag(struct state *st, char *p, const struct dd_tag *t)
-{
-	uint32_t at = 0;
-	bool new;
-
-	if (t->val->type == RS_VAL_STR)
-		return put_tag(st, p, t);
-	p = rs_sink_need(&st->sink, p, 16);
-	p = put_key(st, p, t->key);
-	p = rs_sink_need(&st->sink, p, 16);
-	*p++ = V_STR;
-	p = dd_str_val(&st->tab, &st->sink, p, t->val, &at, &new);
-	return new ? p : rs_mp_uint(p, at);
-}
-
+/* The context's tags, without those that the span has itself. Their values are looked up once. */
 static char *put_ctx(struct state *st, char *p)
 {
-	struct rs_sink *s = &st->sink;
-	const struct dd_map *m = &st->map;
-	size_t at = rs_sink_pos(s, p);
+	struct dd_map *m = &st->map;
 
-	if (st->ctx_no != m->ctx_no) {
-		st->ctx_no = m->ctx_no;
-		st->ctx_times = 0;
-	}
-	if (st->ctx_times >= 2 && st->ctx_len <= RS_SINK_NEED_MAX) {
-		p = rs_sink_need(s, p, st->ctx_len);
-		if (s->err)
-			return p;
-		memcpy(p, s->base + st->ctx_at, st->ctx_len);
-		return p + st->ctx_len;
-	}
-	for (uint32_t i = 0; i < m->nctx; i++)
-		p = put_ctx_tag(st, p, &m->ctx_tag[i]);
-	if (!s->err) {
-		st->ctx_times++;
-		st->ctx_at = at;
-		st->ctx_len = rs_sink_pos(s, p) - at;
+	for (uint32_t i = 0; i < m->nctx; i++) {
+		struct dd_ctx_tag *t = &m->ctx_tag[i];
+		bool new = false;
+
+		if (dd_hidden(m, t->key))
+			continue;
+		p = rs_sink_need(&st->sink, p, 16);
+		p = put_key(st, p, t->key);
+		p = rs_sink_need(&st->sink, p, 16);
+		*p++ = V_STR;
+		if (t->epoch != st->tab.epoch) {
+			t->epoch = st->tab.epoch;
+			p = dd_str_val(&st->tab, &st->sink, p, t->val, &t->at, &new);
+		}
+		if (!new)
+			p = rs_mp_uint(p, t->at);
 	}
 	return p;
 }
@@ -235,24 +211,22 @@ static char *put_span(struct state *st, char *p)
 	p = put_field(st, p, &o->resource, DD_MAX_RESOURCE);
 	p = rs_sink_need(s, p, 64);
 	*p++ = 4;
-	p = rs_mp_uint(p, dd_id(span->span_id));
+	p = dd_put_u64(p, dd_id(span->span_id));
 	*p++ = 5;
-	p = rs_mp_uint(p, dd_id(span->parent_id));
+	p = dd_put_u64(p, dd_id(span->parent_id));
 	*p++ = 6;
-	p = rs_mp_uint(p, span->start_ns);
+	p = dd_put_u64(p, span->start_ns);
 	*p++ = 7;
 	p = rs_mp_uint(p, span->end_ns - span->start_ns);
 	*p++ = 8;
 	p = rs_mp_bool(p, span->status == RS_STATUS_ERROR);
 	*p++ = 9;
-	p = rs_mp_array(p, 3 * (o->nmetrics + o->nmeta + (o->ctx_tags ? m->nctx : 0)));
+	p = rs_mp_array(p, 3 * (o->nmetrics + o->nmeta + o->nctx));
 	for (uint32_t i = 0; i < o->nmetrics; i++)
 		p = put_tag(st, p, &m->metrics[i]);
-	for (uint32_t i = 0; i < o->nmeta_own; i++)
+	for (uint32_t i = 0; i < o->nmeta; i++)
 		p = put_tag(st, p, &m->meta[i]);
-	for (uint32_t i = o->nmeta_own; i < o->nmeta; i++)
-		p = put_ctx_tag(st, p, &m->meta[i]);
-	if (o->ctx_tags)
+	if (o->nctx)
 		p = put_ctx(st, p);
 	p = rs_sink_need(s, p, 64);
 	*p++ = 10;
@@ -350,7 +324,6 @@ static bool put_chunks(struct state *st, char **pp, size_t max)
 	struct dd_map *m = &st->map;
 	char *p = *pp;
 
-	st->ctx_no = 0;
 	rs_strtab_begin(&st->tab, 0);
 	/* Number 0 is the empty string, without being written. */
 	rs_strtab_add(&st->tab, rs_strtab_find(&st->tab, s, "", 0, rs_strtab_hash(NULL, 0)),
