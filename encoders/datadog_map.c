@@ -487,7 +487,7 @@ static struct str resource_of(struct dd_map *m, const struct rs_span *s)
 	}
 	if (have(m, BIT(HTTP_REQUEST_METHOD) | BIT(HTTP_METHOD))) {
 		a = slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD);
-		if (str_eq(a, STR("_OTHER")))
+		if (a.len == 6 && str_eq(a, STR("_OTHER")))
 			a = RS_SPAN_STR("HTTP");
 		if (s->kind == RS_KIND_CLIENT && have(m, BIT(URL_TEMPLATE)))
 			b = slot_str(m, DD_URL_TEMPLATE);
@@ -639,7 +639,8 @@ static bool set_context(struct dd_map *m, const struct rs_item *it)
 
 /* -- spans ------------------------------------------------------------------------------------- */
 
-static void put_meta(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
+/* v1 has one list for both kinds of tags. */
+static inline void put_meta(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
 {
 	if (k->as_meta == m->span_no || (m->v1 && k->as_metric == m->span_no))
 		return;
@@ -648,16 +649,13 @@ static void put_meta(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
 	m->meta[m->out.nmeta++] = (struct dd_tag){ k, v };
 }
 
-static void put_metric(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
+static inline void put_metric(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
 {
-	if (k->as_metric == m->span_no)
+	if (k->as_metric == m->span_no || (m->v1 && k->as_meta == m->span_no))
 		return;
-	if (m->v1) {
-		if (k->as_meta == m->span_no)
-			return;
-		m->out.nctx -= k->ctx == m->ctx_no;
-	}
 	k->as_metric = m->span_no;
+	if (m->v1)
+		m->out.nctx -= k->ctx == m->ctx_no;
 	m->metrics[m->out.nmetrics++] = (struct dd_tag){ k, v };
 }
 
@@ -945,32 +943,53 @@ static void set_fields(struct dd_map *m, const struct rs_span *s)
 	o->component.s = rs_utf8_limit(o->component.s, DD_MAX_VALUE);
 }
 
-/* Attributes into meta and metrics, and into slots. */
-static bool put_attrs(struct dd_map *m, const struct rs_span *s)
+/* Attributes into meta and metrics, and into slots. The loop of the encoder: all it needs is in registers. */
+static inline __attribute__((always_inline)) bool put_attrs(struct dd_map *m, const struct rs_span *s, const bool v1)
 {
 	const struct rs_attr *a = s->attrs.a, *end = a + s->attrs.n;
+	struct dd_tag *meta = m->meta, *metrics = m->metrics;
+	const uint32_t span_no = m->span_no, ctx_no = m->ctx_no;
+	uint32_t nctx = m->nctx;
+	uint64_t present = 0;
 
 	for (; a < end; a++) {
 		struct dd_key *k = dd_key_of(m, a->key);
 
 		if (__builtin_expect(!k, 0))
 			return false;
-		if (k->slot != DD_NO_SLOT && !(m->present >> k->slot & 1)) {
-			m->present |= 1ull << k->slot;
+		if (k->slot != DD_NO_SLOT && !(present >> k->slot & 1)) {
+			present |= 1ull << k->slot;
 			m->slot[k->slot] = &a->val;
 		}
 		if (__builtin_expect(k->use != TAG, 0)) {
-			if (k->use == EATEN || (k->use == FIELD && m->v1))
+			if (k->use == EATEN || (v1 && k->use == FIELD))
 				continue;
 			/* Ours are written under these names. */
-			if (k->use == OURS && (m->v1 || (k->slot == DD_EVENTS ? s->nevents : s->nlinks)))
+			if (k->use == OURS && (v1 || (k->slot == DD_EVENTS ? s->nevents : s->nlinks)))
 				continue;
 		}
-		if (a->val.type == RS_VAL_INT || a->val.type == RS_VAL_DOUBLE)
-			put_metric(m, k->to, &a->val);
-		else
-			put_meta(m, k->to, &a->val);
+		k = k->to;
+		if (v1 && (k->as_meta == span_no || k->as_metric == span_no))
+			continue;
+		if (a->val.type == RS_VAL_INT || a->val.type == RS_VAL_DOUBLE) {
+			if (!v1 && k->as_metric == span_no)
+				continue;
+			k->as_metric = span_no;
+			if (v1)
+				nctx -= k->ctx == ctx_no;
+			*metrics++ = (struct dd_tag){ k, &a->val };
+		} else {
+			if (!v1 && k->as_meta == span_no)
+				continue;
+			k->as_meta = span_no;
+			nctx -= k->ctx == ctx_no;
+			*meta++ = (struct dd_tag){ k, &a->val };
+		}
 	}
+	m->present = present;
+	m->out.nctx = nctx;
+	m->out.nmeta = (uint32_t)(meta - m->meta);
+	m->out.nmetrics = (uint32_t)(metrics - m->metrics);
 	return true;
 }
 
@@ -1045,13 +1064,10 @@ bool dd_map_span(struct dd_map *m, const struct rs_item *it)
 		m->tag_cap = cap;
 	}
 	m->span_no++;
-	m->present = 0;
 	m->nval = 0;
 	m->text_at = 0;
 	o->s = s;
-	o->nmeta = o->nmetrics = 0;
-	o->nctx = m->nctx;
-	if (!put_attrs(m, s))
+	if (!(m->v1 ? put_attrs(m, s, true) : put_attrs(m, s, false)))
 		return false;
 	/* Found too late for what is already written of this chunk. */
 	if (m->present & CHUNK_SLOTS && !m->prescan && it != m->chunk.first)
