@@ -107,17 +107,39 @@ static bool memory(struct rs_chunks *c, uint32_t spans)
 	return true;
 }
 
-static enum rs_skip check(const struct rs_chunks *c, const struct rs_span *s)
+static bool same_trace(const struct rs_span *a, const struct rs_span *b)
 {
-	if (c->low_half && rs_id_is_zero(s->trace_id + 8, 8))
-		return RS_SKIP_NO_TRACE_ID;
-	return rs_span_check(s);
+	uint64_t x[2], y[2];
+
+	memcpy(x, a->trace_id, 16);
+	memcpy(y, b->trace_id, 16);
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+/* Puts an item into its trace's chunk. *chunk: the last item's, if there was one. */
+static void chain(struct rs_chunks *c, uint32_t i, uint32_t *chunk)
+{
+	struct rs_item *it = &c->item[i];
+
+	if (!i || (c->by_resource && it[-1].rs != it->rs) || !same_trace(it[-1].s, it->s)) {
+		uint32_t *slot = group_slot(c, it->rs, it->s->trace_id);
+
+		if (*slot == RS_CHUNK_END) {
+			c->chunk[c->nchunk] = (struct rs_chunk){ .first = i, .last = i };
+			*slot = c->nchunk++;
+		}
+		*chunk = *slot;
+	}
+	c->item[c->chunk[*chunk].last].next = i;
+	it->next = RS_CHUNK_END;
+	c->chunk[*chunk].last = i;
+	c->chunk[*chunk].n++;
 }
 
 int rs_chunks_collect(struct rs_chunks *c, const struct rs_encode *run)
 {
 	struct rs_cursor at = run->at;
-	uint32_t *chunk = NULL;
+	uint32_t chunk = 0;
 	bool more;
 
 	if (!memory(c, c->window < run->batch->nspans ? c->window : run->batch->nspans))
@@ -130,29 +152,24 @@ int rs_chunks_collect(struct rs_chunks *c, const struct rs_encode *run)
 	memset(c->skipped, 0, sizeof(c->skipped));
 	if (!at.rs)
 		at.rs = run->batch->first;
-	for (more = at.rs && settle(&at); more && c->nitem < c->window && c->nitem < c->cap;
-	     more = settle(&at)) {
+	more = at.rs && settle(&at);
+	while (more && c->nitem < c->window && c->nitem < c->cap) {
 		const struct rs_span *s = at.span;
-		enum rs_skip why = check(c, s);
-		struct rs_item *it = &c->item[c->nitem];
+		enum rs_skip why = rs_span_check(s);
 
-		at.span = s->next;
-		if (why != RS_SKIP_NONE) {
+		if (__builtin_expect(c->low_half && rs_id_is_zero(s->trace_id + 8, 8), 0))
+			why = RS_SKIP_NO_TRACE_ID;
+		if (__builtin_expect(why != RS_SKIP_NONE, 0)) {
 			c->skipped[why]++;
-			continue;
-		}
-		*it = (struct rs_item){ at.rs, at.ss, s, RS_CHUNK_END };
-		if (!chunk || (c->by_resource && it[-1].rs != at.rs) ||
-		    memcmp(it[-1].s->trace_id, s->trace_id, 16))
-			chunk = group_slot(c, at.rs, s->trace_id);
-		if (*chunk == RS_CHUNK_END) {
-			*chunk = c->nchunk++;
-			c->chunk[*chunk] = (struct rs_chunk){ .first = c->nitem };
 		} else {
-			c->item[c->chunk[*chunk].last].next = c->nitem;
+			c->item[c->nitem].rs = at.rs;
+			c->item[c->nitem].ss = at.ss;
+			c->item[c->nitem].s = s;
+			chain(c, c->nitem++, &chunk);
 		}
-		c->chunk[*chunk].last = c->nitem++;
-		c->chunk[*chunk].n++;
+		at.span = s->next;
+		if (!at.span)
+			more = settle(&at);
 	}
 	c->next = at;
 	c->next_done = !more;

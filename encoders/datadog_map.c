@@ -621,6 +621,13 @@ static bool set_context(struct dd_map *m, const struct rs_item *it)
 	if (!ctx_add_attrs(m, &sc->attrs, false) || !ctx_add_attrs(m, ra, true))
 		return false;
 	m->ctx_service = service_of(m, slot_str(m, DD_SERVICE_NAME), buf);
+	if (!m->ctx_service.key) {
+		/* Interned: it is every span's. */
+		m->ctx_service.key = key_of_name(m, m->ctx_service.s);
+		if (!m->ctx_service.key)
+			return false;
+		m->ctx_service.key = m->ctx_service.key->to;
+	}
 	buf += 4 * DD_MAX_NAME + RS_ARENA_PAD;
 	env = slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV);
 	version = slot_str(m, DD_SERVICE_VERSION);

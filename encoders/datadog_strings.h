@@ -43,6 +43,27 @@ static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *
 	return p;
 }
 
+/* Copies v if it is ASCII; false: it is not, or cannot be told. */
+static inline bool dd_copy_ascii(char *p, struct str v)
+{
+#if RS_VEC
+	for (size_t i = 0; i < v.len; i += RS_VEC) {
+		rs_vec x = rs_vec_load(v.ptr + i);
+		uint32_t odd = rs_vec_mask(x);
+
+		rs_vec_store(p + i, x);
+		if (v.len - i < RS_VEC)
+			odd = rs_vec_first(odd, v.len - i);
+		if (__builtin_expect(odd, 0))
+			return false;
+	}
+	return true;
+#else
+	(void)p;
+	return !v.len;
+#endif
+}
+
 /* A text of at most max bytes. */
 static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, struct str v,
 			   size_t max, uint32_t *ret_at, bool *ret_new)
@@ -50,6 +71,7 @@ static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, stru
 	struct rs_strtab_slot *slot;
 	size_t at, end;
 	uint64_t hash;
+	char *body;
 
 	p = rs_sink_need(s, p, 16);
 	at = rs_sink_pos(s, p);
@@ -57,7 +79,7 @@ static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, stru
 	*ret_new = false;
 	if (__builtin_expect(s->err, 0))
 		return p;
-	if (v.len > max / RS_TEXT_RAW_MAX)
+	if (v.len > max / RS_TEXT_RAW_MAX || v.len > RS_TEXT_PIECE)
 		return dd_str_written(t, s, dd_put_str(s, p, v, max), at, ret_at, ret_new);
 	hash = rs_strtab_hash(v.ptr, v.len);
 	slot = rs_strtab_find(t, s, v.ptr, v.len, hash);
@@ -65,13 +87,22 @@ static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, stru
 		*ret_at = slot->at;
 		return p;
 	}
-	p = rs_mp_text(s, p, v);
+	p = rs_sink_need(s, p, DD_STR_ROOM(v.len));
 	if (__builtin_expect(s->err, 0))
 		return p;
-	end = rs_sink_pos(s, p);
-	/* Repaired: what was looked up is not what was written. */
-	if (__builtin_expect(end - at < v.len || (v.len && memcmp(p - v.len, v.ptr, v.len)), 0))
-		return dd_str_written(t, s, p, at, ret_at, ret_new);
+	body = v.len < 32 ? (*p = (char)(0xa0 | v.len), p + 1) : rs_mp_str_head(p, v.len);
+	if (__builtin_expect(!dd_copy_ascii(body, v), 0)) {
+		p = dd_put_str_unchecked(s, p, v);
+		if (s->err)
+			return p;
+		/* Repaired: what was looked up is not what was written. */
+		end = rs_sink_pos(s, p);
+		if (end - at < v.len || memcmp(p - v.len, v.ptr, v.len))
+			return dd_str_written(t, s, p, at, ret_at, ret_new);
+	} else {
+		p = body + v.len;
+		end = rs_sink_pos(s, p);
+	}
 	*ret_new = true;
 	*ret_at = rs_strtab_add(t, slot, hash, end - v.len, v.len);
 	return p;

@@ -30,9 +30,13 @@ static char *put_text(struct rs_sink *s, char *p, const struct rs_val *v)
 	return dd_put_val(s, p, v);
 }
 
-static char *put_field(struct rs_sink *s, char *p, const struct dd_text *t, size_t max)
+static inline char *put_field(struct rs_sink *s, char *p, const struct dd_text *t, size_t max)
 {
-	return t->key ? dd_put_key(s, p, t->key) : dd_put_str(s, p, t->s, max);
+	if (t->key)
+		return dd_put_key(s, p, t->key);
+	if (__builtin_expect(t->s.len > max / RS_TEXT_RAW_MAX, 0))
+		return dd_put_str(s, p, t->s, max);
+	return dd_put_str_unchecked(s, rs_sink_need(s, p, DD_STR_ROOM(t->s.len)), t->s);
 }
 
 static char *put_number(char *p, const struct rs_val *v)

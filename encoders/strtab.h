@@ -15,7 +15,7 @@
 
 #include "sink.h"
 
-#define RS_STRTAB_FULL 512
+#define RS_STRTAB_FULL 256
 
 struct rs_strtab_slot {
 	uint64_t hash;
@@ -52,8 +52,8 @@ static inline uint64_t rs_strtab_load(const char *s)
 static inline uint64_t rs_strtab_hash(const char *s, size_t len)
 {
 	const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xe7037ed1a0b428dbu;
-	uint64_t h = len * k1;
-	size_t step = 16;
+	uint64_t h = len * k1, g = k0;
+	size_t step = 32, i = 0;
 
 	if (len <= 8) {
 		uint64_t v = len ? rs_strtab_load(s) << (64 - 8 * len) : 0;
@@ -63,10 +63,17 @@ static inline uint64_t rs_strtab_hash(const char *s, size_t len)
 	if (len <= 16)
 		return rs_strtab_mix(rs_strtab_load(s) ^ k0, rs_strtab_load(s + len - 8) ^ h);
 	if (len > RS_STRTAB_FULL)
-		step = len / 16 & ~(size_t)7;
-	for (size_t i = 0; i + 16 < len; i += step)
+		step = len / 8 & ~(size_t)7;
+	/* Two lanes: multiplications of the one run while those of the other wait. */
+	for (; i + 32 < len; i += step) {
 		h = rs_strtab_mix(rs_strtab_load(s + i) ^ k0, rs_strtab_load(s + i + 8) ^ h);
-	return rs_strtab_mix(rs_strtab_load(s + len - 16) ^ k0, rs_strtab_load(s + len - 8) ^ h);
+		g = rs_strtab_mix(rs_strtab_load(s + i + 16) ^ k1, rs_strtab_load(s + i + 24) ^ g);
+	}
+	/* The last 32 bytes, or all of them: both halves overlap. */
+	i = len > 32 ? len - 32 : 0;
+	h = rs_strtab_mix(rs_strtab_load(s + i) ^ k0, rs_strtab_load(s + i + 8) ^ h);
+	g = rs_strtab_mix(rs_strtab_load(s + len - 16) ^ k1, rs_strtab_load(s + len - 8) ^ g);
+	return rs_strtab_mix(h ^ k0, g);
 }
 
 /* Both have 8 readable bytes behind them. */
