@@ -135,9 +135,8 @@ static void flip(struct ctx *c, enum rs_ev_dir dir)
 	struct rs_msg m;
 
 	while (ops->flip && ops->flip(l7->state, dir, l7->role, &m) == RS_PARSE_OK) {
-		if (m.type == RS_MSG_REQUEST_END || m.type == RS_MSG_RESPONSE_END) {
+		if (m.type == RS_MSG_REQUEST_END || m.type == RS_MSG_RESPONSE_END)
 			take_off(s, &m);
-		}
 		m.start_ns = m.end_ns = s->last_ns;
 		m.seq = 0;
 		deliver(c, dir, &m);

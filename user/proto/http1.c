@@ -14,7 +14,6 @@ enum phase {
 	PH_UNTIL_CLOSE, /* content until the stream ends */
 	PH_UNKNOWN,	/* something follows; how much is not known */
 	PH_END,		/* the message is complete, but nobody has been told */
-	PH_TUNNEL,	/* no HTTP any more */
 };
 
 struct dir {
@@ -22,7 +21,7 @@ struct dir {
 	uint64_t body; /* bytes of content so far */
 	uint32_t scan; /* bytes of an unfinished head or line that have been looked at */
 	uint8_t phase;
-	bool empty : 1;	   /* PH_UNKNOWN: the message ends with its head, which was cut */
+	bool empty : 1;	   /* PH_UNKNOWN: the message ends with its head, which is cut */
 	bool unsized : 1;  /* chunks went by unseen: how much content there is is not known */
 	bool line_ok : 1;  /* the unfinished head's start line is good */
 	bool cut : 1;	   /* END will say CUT */
@@ -719,7 +718,6 @@ static enum rs_parse http1_parse(void *state, enum rs_ev_dir dir, enum rs_ev_rol
 		break;
 	case PH_UNTIL_CLOSE:
 	case PH_UNKNOWN:
-	case PH_TUNNEL:
 		break;
 	case PH_END:
 		return end_msg(d, request, m);
@@ -738,15 +736,8 @@ static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, stru
 	struct framing f = { 0 };
 	size_t used, sp;
 
-	switch (head(str_at(in, 0, RS_HEAD_MAX), request, &used, m, &f)) {
-	case RS_PARSE_INVALID:
+	if (head(str_at(in, 0, RS_HEAD_MAX), request, &used, m, &f) == RS_PARSE_INVALID)
 		return invalid(d);
-	case RS_PARSE_NEED_MORE:
-		break;
-	case RS_PARSE_OK:
-	case RS_PARSE_SKIP:
-		break;
-	}
 	if (!m->nfields && request) {
 		/* The start line itself is cut: a method and some of the target will do. */
 		sp = str_find(in, ' ');
@@ -816,8 +807,6 @@ static enum rs_parse http1_gap(void *state, enum rs_ev_dir dir, enum rs_ev_role 
 	case PH_END:
 		ended = true;
 		break;
-	case PH_TUNNEL:
-		break;
 	}
 	if (!ended && !gap->last)
 		return RS_PARSE_SKIP;
@@ -835,7 +824,6 @@ static enum rs_parse http1_flip(void *state, enum rs_ev_dir dir, enum rs_ev_role
 
 	switch ((enum phase)d->phase) {
 	case PH_HEAD:
-	case PH_TUNNEL:
 		return RS_PARSE_SKIP;
 	case PH_LENGTH:
 	case PH_CHUNK:
@@ -1011,6 +999,8 @@ static void http1_describe(const struct rs_exchange *x, struct rs_build *b)
 			break;
 		}
 	}
+	if (!http.version.len) /* of a request line that was cut */
+		http.version = rs_x_resp(x, RS_F_HTTP1_VERSION);
 	rs_http_describe(x, &http, b);
 }
 
