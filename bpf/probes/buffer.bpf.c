@@ -20,7 +20,7 @@ static __always_inline int load_window(struct rs_scratch *s, __u32 index, __u32 
 	return 0;
 }
 
-int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
+__noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
 	volatile struct rs_cursor *at_iov;
@@ -91,7 +91,7 @@ static __always_inline __u64 zero_bytes(__u64 w)
 	return (w - EACH_BYTE(1)) & ~w & EACH_BYTE(0x80);
 }
 
-int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
+__noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
 	__u64 carry = (nl & 1) << 7;
@@ -123,7 +123,7 @@ int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 	return 0;
 }
 
-int rs_part(__u32 slot)
+__noinline int rs_part(__u32 slot)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
 	__u32 want, got, found;
