@@ -13,21 +13,23 @@
 #include "shared/events.h"
 
 /* Macros of the kernel's own headers, which BTF does not carry. */
-#define AF_UNIX	       1
-#define AF_INET	       2
-#define AF_INET6       10
-#define SOCK_STREAM    1
-#define IPPROTO_TCP    6
-#define MSG_OOB	       0x1
-#define MSG_PEEK       0x2
-#define MSG_TRUNC      0x20
-#define MSG_ERRQUEUE   0x2000
-#define PF_IO_WORKER   0x10
-#define PF_KTHREAD     0x200000
-#define TS_COMPAT      0x2 /* x86: thread_info.status */
-#define TIF_32BIT      22  /* arm64: thread_info.flags */
-#define S_IFMT	       0170000
-#define S_IFSOCK       0140000
+#define AF_UNIX	     1
+#define AF_INET	     2
+#define AF_INET6     10
+#define SOCK_STREAM  1
+#define IPPROTO_TCP  6
+#define MSG_OOB	     0x1
+#define MSG_PEEK     0x2
+#define MSG_TRUNC    0x20
+#define MSG_ERRQUEUE 0x2000
+#define PF_IO_WORKER 0x10
+#define PF_KTHREAD   0x200000
+#define TS_COMPAT    0x2 /* x86: thread_info.status */
+#define TIF_32BIT    22	 /* arm64: thread_info.flags */
+#define SOCK_DEAD    0	 /* enum sock_flags: bits of skc_flags */
+#define SOCK_DONE    1
+#define S_IFMT	     0170000
+#define S_IFSOCK     0140000
 
 /*
  * The verifier must see a bound on the very register that is used; the compiler likes to compare one

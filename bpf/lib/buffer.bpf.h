@@ -2,7 +2,7 @@
 /*
  * Layer 1: bytes of a segment, out of the process's memory into scratch.
  *
- * rs_gather and rs_part are global functions: verified once, by themselves, and called with numbers
+ * These are global functions: verified once, by themselves, and called with numbers
  * only (the floor, 5.10, knows no pointers as their arguments). They live in bpf/probes/buffer.bpf.c.
  */
 #ifndef RS_LIB_BUFFER_H
@@ -19,6 +19,9 @@
  * cannot be read.
  */
 int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at);
+
+/* As rs_gather to s->data[0], over as many iovecs as are needed (up to 128). */
+int rs_gather_all(__u32 slot, __u32 pos, __u32 want);
 
 /*
  * Where does the first blank line in the first n bytes of s->data end? 0: there is none. `nl`: the byte
@@ -43,7 +46,7 @@ static __always_inline __u32 rs_copy(struct rs_scratch *s, __u32 slot, __u32 pos
 	__u64 n = rs_bound(want);
 
 	if (s->niov)
-		return rs_gather(slot, pos, n, RS_AT_DATA);
+		return rs_gather_all(slot, pos, n);
 	if (bpf_probe_read_user(s->data, n, (void *)(s->base + pos))) {
 		rs_count(RS_N_READ_FAULT);
 		return 0;
@@ -56,10 +59,12 @@ static __always_inline void rs_tail(struct rs_scratch *s, __u32 slot, __u32 end,
 {
 	__u32 n = len < RS_TAIL_LEN ? len : RS_TAIL_LEN;
 
-	if (n < RS_TAIL_LEN) /* shorter than the field: the copy must not reach before the segment */
+	if (n <
+	    RS_TAIL_LEN) /* shorter than the field: the copy must not reach before the segment */
 		n = 0;
 	if (n && !s->niov) {
-		if (bpf_probe_read_user(s->ev.tail, RS_TAIL_LEN, (void *)(s->base + end - RS_TAIL_LEN)))
+		if (bpf_probe_read_user(s->ev.tail, RS_TAIL_LEN,
+					(void *)(s->base + end - RS_TAIL_LEN)))
 			n = 0;
 	} else if (n) {
 		if (rs_gather(slot, end - RS_TAIL_LEN, RS_TAIL_LEN, RS_AT_TAIL) == RS_TAIL_LEN)

@@ -52,33 +52,48 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 	c->stop = p ? p->stop : 0;
 }
 
-#define RS_HTTP 0x50545448 /* "HTTP": a response begins so */
+#define RS_HTTP 0x50545448 /* "HTTP", as a little-endian number: a response begins so */
 
-/* Three capitals and a capital or blank: a method. */
-static __always_inline bool rs_is_method(__u32 w)
+/* At s->data[at]: a method in capitals, a blank, and what begins a target: '/', '*', a scheme or a host. */
+static __always_inline bool rs_is_request(const struct rs_scratch *s, __u64 at, __u32 n)
 {
-	/* bits 0xe0 of a capital are 0x40; the fourth may be a blank, which the mask lets through */
-	return (w & 0x80e0e0e0) == 0x00404040 && w != RS_HTTP;
+	__u32 w;
+
+	at = rs_bound(at);
+	w = *(const __u32 *)&s->data[at];
+	if (at + 16 > n || w == RS_HTTP)
+		return false;
+	if ((w & 0x00e0e0e0) != 0x00404040) /* three capitals: bits 0xe0 are 0x40 */
+		return false;
+	for (int i = 3; i < 12; i++) {
+		__u8 c = s->data[at + i];
+
+		if (c == ' ') {
+			c = s->data[at + i + 1];
+			return c == '/' || c == '*' || (c | 0x20) >= 'a';
+		}
+		if ((c & 0xe0) != 0x40)
+			return false;
+	}
+	return false;
 }
 
 /*
  * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a
- * letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: "HTTP"
- * or a method in capitals.
+ * letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: what
+ * looks like a first line.
  */
 static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 n, bool turned)
 {
 	__u32 w = *(const __u32 *)s->data;
+	__u8 letter = s->data[0] | 0x20;
 
 	if (n < 4)
 		return n && turned;
-	if (turned) {
-		__u8 letter = s->data[0] | 0x20;
-
-		return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
-		       (w & 0x80808000) == 0;
-	}
-	return rs_is_method(w) || w == RS_HTTP;
+	if (!turned)
+		return w == RS_HTTP || rs_is_request(s, 0, n);
+	return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
+	       (w & 0x80808000) == 0;
 }
 
 /*
@@ -87,10 +102,29 @@ static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 
  */
 static __always_inline bool rs_pipelined(const struct rs_scratch *s, __u32 end, __u32 cap)
 {
-	__u64 at = rs_bound(end);
+	return end < cap && rs_is_request(s, 0, cap) && rs_is_request(s, end, cap);
+}
 
-	return end + 4 <= cap && rs_is_method(*(const __u32 *)s->data) &&
-	       rs_is_method(*(const __u32 *)&s->data[at]);
+/* Bytes that moved without an event: told as a transfer of now whose bytes were not seen. */
+static __noinline void rs_unseen(struct rs_conn *c, struct rs_scratch *s, __u32 len, __u32 seq,
+				 __u32 dir)
+{
+	dir &= 1;
+	rs_hdr(&s->ev.h, RS_EV_DATA, RS_EVF_NODATA, 0);
+	s->ev.conn = c->id;
+	s->ev.off = rs_take(&c->off[dir], len, true);
+	s->ev.len = len;
+	s->ev.cap = 0;
+	s->ev.seq = seq;
+	s->ev.dir = dir;
+	s->ev.source = RS_SRC_SOCKET;
+	s->ev.tail_len = 0;
+	s->ev.pad_ = 0;
+	c->head[dir] = 0;
+	c->turn = dir + 1;
+	rs_count(RS_N_UNSEEN);
+	if (!c->stop)
+		rs_emit_data(s);
 }
 
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
@@ -150,7 +184,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;
 		/* A request behind a request, and no answer between them. */
-		if (!fresh && cap >= 4 && rs_is_method(*(const __u32 *)s->data))
+		if (!fresh && rs_is_request(s, 0, cap))
 			c->whole = 1;
 	}
 	if (open && !c->whole) {

@@ -5,8 +5,6 @@
 
 #include "emit.bpf.h"
 
-#define SOCK_DEAD 0 /* enum sock_flags: bit of skc_flags */
-
 /* sk: a trusted pointer (an argument of a tp_btf program). NULL: nothing was seen on it. */
 static __always_inline struct rs_conn *rs_conn_find(const struct sock *sk)
 {

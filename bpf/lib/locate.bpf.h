@@ -38,7 +38,8 @@ static __always_inline struct sock *rs_file_sock(struct file *file)
 }
 
 /* Sets s->base and s->niov. False: the bytes cannot be known (counted). */
-static __always_inline bool rs_locate(struct rs_scratch *s, struct pt_regs *regs, enum rs_sys_kind kind)
+static __always_inline bool rs_locate(struct rs_scratch *s, struct pt_regs *regs,
+				      enum rs_sys_kind kind)
 {
 	__u64 msg[2]; /* user_msghdr.msg_iov, msg_iovlen */
 
@@ -53,9 +54,10 @@ static __always_inline bool rs_locate(struct rs_scratch *s, struct pt_regs *regs
 		return s->niov != 0;
 	case RS_SYS_MMSG: /* of the first message; its header is a msghdr */
 	case RS_SYS_MSG:
-		if (bpf_probe_read_user(msg, sizeof(msg),
-					(void *)(rs_sys_arg1(regs) +
-						 __builtin_offsetof(struct user_msghdr, msg_iov)))) {
+		if (bpf_probe_read_user(
+			    msg, sizeof(msg),
+			    (void *)(rs_sys_arg1(regs) +
+				     __builtin_offsetof(struct user_msghdr, msg_iov)))) {
 			rs_count(RS_N_READ_FAULT);
 			return false;
 		}

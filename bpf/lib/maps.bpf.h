@@ -19,15 +19,17 @@ struct rs_conn {
 	__u32 head[2]; /* bytes of an open message head that may still be copied; 0: none is open */
 	__u32 tgid;    /* last user */
 	__u32 runq_tid;
-	__u32 seq_in;  /* TCP: copied_seq after the last IN segment */
+	__u32 seq_in; /* TCP, socket backend: sequence number of the next byte to be read */
+	__u32 reader; /* thread that reads; 0: none yet */
 	__u8 nl[2];    /* the last byte of an open head was a newline */
 	__u8 turn;     /* direction of the last segment + 1 */
 	__u8 opened;   /* OPEN was emitted */
 	__u8 closed;   /* 1 << enum rs_ev_how, emitted */
 	__u8 present;  /* older than the agent */
 	__u8 tcp;
-	__u8 whole;    /* requests are pipelined: heads stand anywhere, segments are copied whole */
-	__u8 pad_[4];
+	__u8 whole;   /* requests are pipelined: heads stand anywhere, segments are copied whole */
+	__u8 readers; /* more than one thread reads */
+	__u8 pad_[7];
 };
 
 /* One record under construction, and where its bytes are in user memory. */
@@ -38,10 +40,10 @@ struct rs_scratch {
 	 * for the verifier, which cannot relate where a copy starts to how long it is.
 	 */
 	__u8 data[2 * RS_BOUND];
-	__u64 base;  /* the buffer, or the user's array of iovecs */
-	__u32 niov;  /* iovecs in the array; 0: base is the buffer */
-	__u32 first; /* index of iov[0] in the array */
-	__u32 start; /* position in the segment where iov[0] begins */
+	__u64 base;   /* the buffer, or the user's array of iovecs */
+	__u32 niov;   /* iovecs in the array; 0: base is the buffer */
+	__u32 first;  /* index of iov[0] in the array */
+	__u32 start;  /* position in the segment where iov[0] begins */
 	__u32 loaded; /* iov[] holds something */
 	struct {
 		__u64 base, len;
@@ -55,7 +57,7 @@ struct rs_scratch {
 	__u32 head;
 	__u32 nl;
 	__u32 whole; /* of the connection */
-	__u64 wake; /* flags for the next record */
+	__u64 wake;  /* flags for the next record */
 };
 
 /* Programs that build data records: each has its own scratch, so that one preempted is not overwritten. */

@@ -75,8 +75,10 @@ static __always_inline void rs_describe_tcp(struct rs_ev_open *o, struct sock *s
 	o->role = rs_tcp_role(sk, family);
 	if (family == AF_INET6) {
 		o->family = RS_FAMILY_INET6;
-		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
-		BPF_CORE_READ_INTO((__u8(*)[16])o->raddr, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk,
+				   __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO((__u8(*)[16])o->raddr, sk,
+				   __sk_common.skc_v6_daddr.in6_u.u6_addr8);
 	} else {
 		o->family = RS_FAMILY_INET;
 		*(__u32 *)o->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
@@ -96,7 +98,8 @@ static __always_inline bool rs_unix_path(struct rs_ev_open *o, struct unix_sock 
 	if (len <= sizeof(__u16)) /* sun_family alone: autobind not done, no name */
 		return false;
 	len = rs_clamp(len - sizeof(__u16), RS_UNIX_PATH);
-	bpf_probe_read_kernel(o->path, len, __builtin_preserve_access_index(&addr->name[0].sun_path));
+	bpf_probe_read_kernel(o->path, len,
+			      __builtin_preserve_access_index(&addr->name[0].sun_path));
 	if (o->path[0] == 0)
 		o->path[0] = '@';
 	return true;

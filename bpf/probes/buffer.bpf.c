@@ -83,7 +83,24 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 	return at_iov->done;
 }
 
-#define EACH_BYTE(c) ((c) * 0x0101010101010101ULL)
+__noinline int rs_gather_all(__u32 slot, __u32 pos, __u32 want)
+{
+	__u64 done = 0, got;
+
+	want = rs_bound(want);
+	for (int i = 0; i < 8; i++) {
+		if (done >= want)
+			break;
+		done = rs_bound(done);
+		got = rs_bound(rs_gather(slot, pos + done, want - done, done));
+		if (!got)
+			break;
+		done += got;
+	}
+	return rs_bound(done);
+}
+
+#define EACH_BYTE(c) ((c)*0x0101010101010101ULL)
 
 /* 0x80 in each byte of w that is zero; a byte of 1 above a zero one may be marked too. */
 static __always_inline __u64 zero_bytes(__u64 w)
@@ -110,13 +127,10 @@ __noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 		lf = zero_bytes(w[i] ^ EACH_BYTE('\n'));
 		end = lf | zero_bytes(w[i] ^ EACH_BYTE('\r'));
 		end &= (lf << 8) | carry;
-		if (end) {
-			__u32 at = i * 8;
-
-			/* clang 14 does not end on __builtin_ctzll here */
-			for (int k = 0; k < 7 && !(end & 0x80); k++, at++)
-				end >>= 8;
-			return at + (s->data[rs_bound(at)] == '\r' ? 2 : 1);
+		if (end) { /* in its lowest marked byte; clang 14 has no __builtin_ctzll for BPF */
+			end = ((end & -end) - 1) >> 7 & EACH_BYTE(1);
+			i = i * 8 + (end * EACH_BYTE(1) >> 56);
+			return i + (s->data[rs_bound(i)] == '\r' ? 2 : 1);
 		}
 		carry = lf >> 56;
 	}
@@ -134,7 +148,7 @@ __noinline int rs_part(__u32 slot)
 	if (want > s->head)
 		want = s->head;
 	want = rs_clamp(want, RS_CAP_MAX);
-	got = rs_bound(rs_gather(slot, s->pos, want, RS_AT_DATA));
+	got = rs_bound(rs_gather_all(slot, s->pos, want));
 	found = s->whole ? 0 : rs_blank_line(slot, got, s->nl);
 	s->ev.cap = got;
 	s->ev.tail_len = 0;

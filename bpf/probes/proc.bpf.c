@@ -23,7 +23,8 @@ static __always_inline __u32 *known(__u32 tgid)
 	return v ? v : bpf_map_lookup_elem(&rs_pids, &tgid);
 }
 
-static __always_inline struct rs_ev_proc *begin(struct task_struct *task, enum rs_ev_proc_kind event)
+static __always_inline struct rs_ev_proc *begin(struct task_struct *task,
+						enum rs_ev_proc_kind event)
 {
 	struct rs_ev_proc *r = RS_RESERVE(struct rs_ev_proc, RS_EV_PROC);
 
@@ -69,7 +70,9 @@ int BPF_PROG(rs_proc_exec, struct task_struct *task)
 	if (!r)
 		return 0;
 	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
-	rs_submit(r, BPF_RB_FORCE_WAKEUP); /* it has become another program: its /proc must be read anew */
+	rs_submit(
+		r,
+		BPF_RB_FORCE_WAKEUP); /* it has become another program: its /proc must be read anew */
 	return 0;
 }
 

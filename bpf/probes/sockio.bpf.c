@@ -39,19 +39,71 @@ static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
 			return false;
 		}
 	}
-	if (kind == RS_SYS_MMSG && rs_sys_arg2(regs) != 1) /* which of the messages this is, nobody says */
+	if (kind == RS_SYS_MMSG &&
+	    rs_sys_arg2(regs) != 1) /* which of the messages this is, nobody says */
 		kind = RS_SYS_NONE;
 	return rs_locate(s, regs, kind);
 }
 
-static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret, int flags)
+/*
+ * Sequence number after the last byte that was read. The end of the stream has one of its own, which a
+ * read that reaches it takes with the last bytes.
+ */
+static __always_inline __u32 seq_read(const struct sock *sk, const struct tcp_sock *tp)
+{
+	__u32 seq = tp->copied_seq;
+
+	if (sk->__sk_common.skc_flags & 1UL << SOCK_DONE && seq == tp->rcv_nxt)
+		seq--;
+	return seq;
+}
+
+/*
+ * Splicing from a socket has no event, and its bytes would be missing in the offsets. They show in the
+ * sequence number; but only to the thread that is the only one to read, since another's read may be
+ * done already and its event still to come.
+ */
+static __always_inline void catch_up(struct rs_conn *c, struct rs_scratch *s, __u32 from, __u32 tid)
+{
+	__u32 gap = from - c->seq_in;
+
+	if (c->reader == tid && !c->readers && gap && gap < 1U << 31) {
+		rs_unseen(c, s, gap, c->seq_in, RS_DIR_IN);
+		c->seq_in = from;
+	}
+}
+
+static __always_inline void sequence(struct rs_conn *c, struct rs_scratch *s, struct sock *sk,
+				     struct rs_segment *seg, __u32 tid)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	__u32 read;
+
+	if (!tp)
+		return;
+	read = seq_read(sk, tp);
+	if (seg->dir == RS_DIR_OUT) {
+		seg->seq = tp->write_seq - seg->len;
+		catch_up(c, s, read, tid);
+		return;
+	}
+	seg->seq = read - seg->len;
+	catch_up(c, s, seg->seq, tid);
+	c->seq_in = read;
+	if (!c->reader)
+		c->reader = tid;
+	else if (c->reader != tid)
+		c->readers = 1;
+}
+
+static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret,
+				     int flags)
 {
 	enum rs_sock_kind kind = rs_sock_kind(sk);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct rs_segment seg = { .len = ret, .dir = dir };
 	__u32 tgid = pid_tgid >> 32;
 	struct rs_scratch *s;
-	struct tcp_sock *tp;
 	struct rs_conn *c;
 
 	if (kind == RS_SOCK_OTHER)
@@ -85,11 +137,6 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 		s->wake = rs_task_seen(tgid);
 		c->tgid = tgid;
 	}
-	if (kind == RS_SOCK_TCP) {
-		tp = bpf_skc_to_tcp_sock(sk);
-		if (tp)
-			seg.seq = (dir == RS_DIR_OUT ? tp->write_seq : tp->copied_seq) - ret;
-	}
 	if (!c->opened) {
 		c->id = bpf_get_socket_cookie(sk);
 		c->tcp = kind == RS_SOCK_TCP;
@@ -100,6 +147,8 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	rs_run_queue(c, dir, (__u32)pid_tgid);
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
+	if (c->tcp)
+		sequence(c, s, sk, &seg, (__u32)pid_tgid);
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);
 	rs_capture(c, s, slot, &seg, true);
 }

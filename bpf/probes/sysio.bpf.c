@@ -14,7 +14,8 @@ static __always_inline enum rs_sock_kind walked_kind(struct sock *sk)
 {
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 
-	if ((family == AF_INET || family == AF_INET6) && BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP)
+	if ((family == AF_INET || family == AF_INET6) &&
+	    BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP)
 		return RS_SOCK_TCP;
 	if (family == AF_UNIX && BPF_CORE_READ(sk, sk_type) == SOCK_STREAM)
 		return RS_SOCK_UNIX;
@@ -35,7 +36,8 @@ static __always_inline __u64 new_id(struct sock *sk)
 }
 
 /* The state of the connection; `make`: made when there is none. gen: inode of the socket. */
-static __noinline struct rs_conn *get(struct sock *sk, __u64 gen, __u32 tcp, __u32 present, __u32 make)
+static __noinline struct rs_conn *get(struct sock *sk, __u64 gen, __u32 tcp, __u32 present,
+				      __u32 make)
 {
 	__u64 key = (__u64)sk;
 	struct rs_conn fresh = {}, *c = bpf_map_lookup_elem(&rs_conns, &key);
@@ -66,7 +68,8 @@ static __always_inline __u32 mmsg_bytes(struct pt_regs *regs, __u32 n)
 	for (__u32 i = 0; i < 8; i++) {
 		if (i >= n)
 			break;
-		if (bpf_probe_read_user(&len, sizeof(len), (void *)(at + i * sizeof(struct mmsghdr))))
+		if (bpf_probe_read_user(&len, sizeof(len),
+					(void *)(at + i * sizeof(struct mmsghdr))))
 			break;
 		sum += len;
 	}
@@ -85,8 +88,8 @@ static __always_inline __u32 recv_flags(struct pt_regs *regs, __u32 nr)
 	return 0;
 }
 
-static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys_kind kind, __u32 slot,
-				     bool fetch)
+static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys_kind kind,
+				     __u32 slot, bool fetch)
 {
 	__u32 nr = rs_sys_nr(regs), flags, tgid;
 	struct task_struct *task = rs_task();
@@ -102,7 +105,8 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	if (ret == 0 && seg.dir == RS_DIR_OUT && kind != RS_SYS_SPLICE)
 		return;
 	flags = recv_flags(regs, nr);
-	if (flags & (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)) /* not, or not yet, taken from the stream */
+	if (flags &
+	    (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)) /* not, or not yet, taken from the stream */
 		return;
 	pid_tgid = bpf_get_current_pid_tgid();
 	tgid = pid_tgid >> 32;

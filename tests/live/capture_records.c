@@ -46,8 +46,8 @@ static void on_open(const struct rs_ev_open *o)
 {
 	printf("\"open\",\"conn\":%llu,\"pid\":%u,\"tid\":%u,\"family\":%u,\"l4\":%u,\"role\":%u,\"lport\":%u,"
 	       "\"rport\":%u,\"netns\":%u,\"cgroup\":%llu,\"start\":%llu,\"peer_pid\":%u",
-	       o->conn, o->tgid, o->tid, o->family, o->l4, o->role, o->lport, o->rport, o->netns, o->cgroup,
-	       o->start_ns, o->peer_tgid);
+	       o->conn, o->tgid, o->tid, o->family, o->l4, o->role, o->lport, o->rport, o->netns,
+	       o->cgroup, o->start_ns, o->peer_tgid);
 	hex("laddr", o->laddr, sizeof(o->laddr));
 	hex("raddr", o->raddr, sizeof(o->raddr));
 	text("comm", o->comm, sizeof(o->comm));
@@ -71,7 +71,8 @@ static void on_event(void *arg, const struct rs_ev_hdr *h)
 	case RS_EV_DATA:
 		printf("\"data\",\"conn\":%llu,\"pid\":%u,\"tid\":%u,\"dir\":\"%s\",\"off\":%llu,\"len\":%u,\"cap\":%u,"
 		       "\"seq\":%u",
-		       d->conn, d->tgid, d->tid, d->dir == RS_DIR_IN ? "in" : "out", d->off, d->len, d->cap, d->seq);
+		       d->conn, d->tgid, d->tid, d->dir == RS_DIR_IN ? "in" : "out", d->off, d->len,
+		       d->cap, d->seq);
 		hex("tail", d->tail, d->tail_len);
 		hex("data", d->data, d->cap);
 		break;
@@ -79,7 +80,8 @@ static void on_event(void *arg, const struct rs_ev_hdr *h)
 		printf("\"close\",\"conn\":%llu,\"pid\":%u,\"how\":%u", c->conn, c->tgid, c->how);
 		break;
 	case RS_EV_FACT:
-		printf("\"fact\",\"conn\":%llu,\"fact\":%u,\"value\":%u", f->conn, f->fact, f->value);
+		printf("\"fact\",\"conn\":%llu,\"fact\":%u,\"value\":%u", f->conn, f->fact,
+		       f->value);
 		break;
 	case RS_EV_PROC:
 		printf("\"proc\",\"pid\":%u,\"tid\":%u,\"event\":%u,\"signal\":%u,\"code\":%u,\"ppid\":%u,\"start\":%llu",
@@ -143,8 +145,8 @@ static void report(struct rs_kernel *k)
 	printf(",\"probes\":[");
 	n = rs_kernel_probes(k, &p);
 	for (size_t i = 0; i < n; i++) {
-		printf("%s{\"name\":\"%s\",\"wanted\":%d,\"attached\":%d", i ? "," : "", p[i].name, p[i].wanted,
-		       p[i].attached);
+		printf("%s{\"name\":\"%s\",\"wanted\":%d,\"attached\":%d", i ? "," : "", p[i].name,
+		       p[i].wanted, p[i].attached);
 		text("reason", p[i].reason, 200);
 		printf("}");
 	}
@@ -157,7 +159,8 @@ static void loop(struct rs_kernel *k, bool quiet)
 	size_t have = 0;
 
 	while (!stop) {
-		struct pollfd fds[] = { { .fd = rs_kernel_fd(k), .events = POLLIN }, { .fd = 0, .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = rs_kernel_fd(k), .events = POLLIN },
+					{ .fd = 0, .events = POLLIN } };
 
 		poll(fds, 2, 5);
 		while (rs_kernel_drain(k, 4096, on_event, &quiet) == 4096)
@@ -182,8 +185,9 @@ static void loop(struct rs_kernel *k, bool quiet)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: capture_records [-b auto|socket|syscall] [-r RING] [-c CAP] [-H HEAD] [-p PID]... "
-			"[-n COMM]... [-P PORT]... [-q]\n");
+	fprintf(stderr,
+		"usage: capture_records [-b auto|socket|syscall] [-r RING] [-c CAP] [-H HEAD] [-p PID]... "
+		"[-n COMM]... [-P PORT]... [-q]\n");
 	return 2;
 }
 
@@ -194,9 +198,9 @@ static int parse(int argc, char **argv, struct rs_kernel_opts *o, uint32_t *pids
 	while ((c = getopt(argc, argv, "b:r:c:H:p:n:P:q")) != -1) {
 		switch (c) {
 		case 'b':
-			o->mode = strcmp(optarg, "socket") == 0	 ? RS_CAPTURE_SOCKET :
-				  strcmp(optarg, "syscall") == 0 ? RS_CAPTURE_SYSCALL :
-								   RS_CAPTURE_AUTO;
+			o->mode = strcmp(optarg, "socket") == 0	   ? RS_CAPTURE_SOCKET
+				  : strcmp(optarg, "syscall") == 0 ? RS_CAPTURE_SYSCALL
+								   : RS_CAPTURE_AUTO;
 			break;
 		case 'r':
 			o->ring_bytes = strtoul(optarg, NULL, 0);

@@ -19,7 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum how { PLAIN, VECTOR, MESSAGE, SOCKET };
+enum how {
+	PLAIN,
+	VECTOR,
+	MESSAGE,
+	SOCKET
+};
 
 #define PORT 21080
 #define PATH "/tmp/ringspan-traffic.sock"
@@ -118,9 +123,10 @@ static void serve(int lfd, int conns, enum how how)
 
 			if (got <= 0)
 				break;
-			n = snprintf(answer, sizeof(answer),
-				     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nanswer%3d\n",
-				     seen++);
+			n = snprintf(
+				answer, sizeof(answer),
+				"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nanswer%3d\n",
+				seen++);
 			if (put(fd, how, answer, (size_t)n) != n)
 				die("answer");
 		}
@@ -141,11 +147,13 @@ static int ask(int family, int conns, int requests, enum how how)
 		if (fd < 0 || connect(fd, (void *)&ss, len))
 			die("connect");
 		for (int i = 0; i < requests; i++) {
-			int n = snprintf(buf, sizeof(buf), "GET /r/%d/%d HTTP/1.1\r\nHost: traffic\r\n\r\n", c, i);
+			int n = snprintf(buf, sizeof(buf),
+					 "GET /r/%d/%d HTTP/1.1\r\nHost: traffic\r\n\r\n", c, i);
 
 			if (put(fd, how, buf, (size_t)n) != n)
 				die("request");
-			if (get(fd, how, buf, sizeof(buf)) > 0 && memcmp(buf, "HTTP/1.1 200", 12) == 0)
+			if (get(fd, how, buf, sizeof(buf)) > 0 &&
+			    memcmp(buf, "HTTP/1.1 200", 12) == 0)
 				ok++;
 		}
 		close(fd);

@@ -93,28 +93,33 @@ static void privileges(struct list *l, const struct rs_kernel_btf *btf)
 	add(l, "CAP_BPF", true, has_cap(caps, BPF) || admin, "%s",
 	    has_cap(caps, BPF) || admin ? "to load programs" : "run as root, or give CAP_BPF");
 	add(l, "CAP_PERFMON", true, has_cap(caps, PERFMON) || admin, "%s",
-	    has_cap(caps, PERFMON) || admin ? "to read kernel memory" : "run as root, or give CAP_PERFMON");
+	    has_cap(caps, PERFMON) || admin ? "to read kernel memory"
+					    : "run as root, or give CAP_PERFMON");
 	add(l, "CAP_SYS_PTRACE", false, has_cap(caps, SYS_PTRACE), "%s",
-	    has_cap(caps, SYS_PTRACE) ? "to read other users' /proc/PID" :
-					"executables of other users' processes stay unknown; give CAP_SYS_PTRACE");
+	    has_cap(caps, SYS_PTRACE)
+		    ? "to read other users' /proc/PID"
+		    : "executables of other users' processes stay unknown; give CAP_SYS_PTRACE");
 	add(l, "CAP_DAC_READ_SEARCH", false, has_cap(caps, DAC_READ_SEARCH), "%s",
-	    has_cap(caps, DAC_READ_SEARCH) ?
-		    "to read other users' environment" :
-		    "OTEL_SERVICE_NAME of other users' processes stays unknown; give CAP_DAC_READ_SEARCH");
-	if (!btf->data || rs_kernel_btf_has(btf, "BPF_FUNC_task_storage_get")) /* as old as the change, 5.11 */
+	    has_cap(caps, DAC_READ_SEARCH)
+		    ? "to read other users' environment"
+		    : "OTEL_SERVICE_NAME of other users' processes stays unknown; give CAP_DAC_READ_SEARCH");
+	if (!btf->data ||
+	    rs_kernel_btf_has(btf, "BPF_FUNC_task_storage_get")) /* as old as the change, 5.11 */
 		return;
 	getrlimit(RLIMIT_MEMLOCK, &lim);
 	add(l, "memlock limit", true, lim.rlim_cur == RLIM_INFINITY || has_cap(caps, SYS_RESOURCE),
-	    lim.rlim_cur == RLIM_INFINITY     ? "unlimited" :
-	    has_cap(caps, SYS_RESOURCE)	      ? "will be raised (CAP_SYS_RESOURCE)" :
-						"this kernel charges BPF memory to it: ulimit -l unlimited, or CAP_SYS_RESOURCE");
+	    lim.rlim_cur == RLIM_INFINITY ? "unlimited"
+	    : has_cap(caps, SYS_RESOURCE)
+		    ? "will be raised (CAP_SYS_RESOURCE)"
+		    : "this kernel charges BPF memory to it: ulimit -l unlimited, or CAP_SYS_RESOURCE");
 }
 
 /* bpf() may be forbidden by seccomp or a security module though the capabilities are there: try it. */
 static void ring(struct list *l)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rs_check", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), &opts);
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rs_check", 0, 0,
+				(uint32_t)sysconf(_SC_PAGESIZE), &opts);
 	int r = -errno;
 
 	if (fd >= 0) {
@@ -123,8 +128,8 @@ static void ring(struct list *l)
 	} else if (r == -EINVAL) {
 		add(l, "ring buffer", true, false, "not in this kernel: 5.8 or later is needed");
 	} else {
-		add(l, "ring buffer", true, false, "%s: missing privilege, or bpf() forbidden by seccomp or policy",
-		    strerror(-r));
+		add(l, "ring buffer", true, false,
+		    "%s: missing privilege, or bpf() forbidden by seccomp or policy", strerror(-r));
 	}
 }
 
@@ -146,15 +151,16 @@ static void lockdown(struct list *l)
 
 static void tracepoints(struct list *l, const struct rs_kernel_btf *btf)
 {
-	bool sock = rs_kernel_btf_has_tp(btf, "sock_send_length") && rs_kernel_btf_has_tp(btf, "sock_recv_length");
+	bool sock = rs_kernel_btf_has_tp(btf, "sock_send_length") &&
+		    rs_kernel_btf_has_tp(btf, "sock_recv_length");
 	bool sys = rs_kernel_btf_has_tp(btf, "sys_exit");
 
 	add(l, "socket tracepoints", false, sock, "%s",
-	    sock ? "sock_send_length, sock_recv_length: capture is cheap" :
-		   "before kernel 6.3: capture through system calls, which costs about twice as much");
+	    sock ? "sock_send_length, sock_recv_length: capture is cheap"
+		 : "before kernel 6.3: capture through system calls, which costs about twice as much");
 	add(l, "system call tracepoints", !sock, sys, "%s",
-	    sys ? "sys_exit: for --capture syscall" :
-		  "CONFIG_FTRACE_SYSCALLS is off: --capture syscall is not possible");
+	    sys ? "sys_exit: for --capture syscall"
+		: "CONFIG_FTRACE_SYSCALLS is off: --capture syscall is not possible");
 }
 
 static void pid_namespace(struct list *l)
@@ -163,8 +169,8 @@ static void pid_namespace(struct list *l)
 	bool ok = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == INIT_PID_NS;
 
 	add(l, "pid namespace", true, ok, "%s",
-	    ok ? "the host's" :
-		 "not the host's: process ids would not match; start the container with hostPID / --pid=host");
+	    ok ? "the host's"
+	       : "not the host's: process ids would not match; start the container with hostPID / --pid=host");
 }
 
 static void statistics(struct list *l)
@@ -175,8 +181,8 @@ static void statistics(struct list *l)
 	first_line("/proc/sys/kernel/bpf_stats_enabled", line, sizeof(line));
 	on = line[0] && line[0] != '0';
 	add(l, "BPF statistics", false, on, "%s",
-	    on ? "on: status shows the programs' run time" :
-		 "off: run time of the programs is not shown; sysctl kernel.bpf_stats_enabled=1");
+	    on ? "on: status shows the programs' run time"
+	       : "off: run time of the programs is not shown; sysctl kernel.bpf_stats_enabled=1");
 }
 
 size_t rs_kernel_features(struct rs_feature *ret, size_t max)
@@ -189,7 +195,8 @@ size_t rs_kernel_features(struct rs_feature *ret, size_t max)
 	if (uname(&u) == 0)
 		add(&l, "kernel", false, true, "%s %s", u.release, u.machine);
 	r = rs_kernel_btf_read(&btf);
-	add(&l, "kernel type information (BTF)", true, !r, "%s%s", r ? strerror(-r) : "/sys/kernel/btf/vmlinux",
+	add(&l, "kernel type information (BTF)", true, !r, "%s%s",
+	    r ? strerror(-r) : "/sys/kernel/btf/vmlinux",
 	    r ? ": needs a kernel with CONFIG_DEBUG_INFO_BTF" : "");
 	privileges(&l, &btf);
 	lockdown(&l);

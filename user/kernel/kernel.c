@@ -31,8 +31,10 @@ struct rs_kernel {
 static bool record_ok(const struct rs_ev_hdr *ev, size_t size)
 {
 	static const size_t least[] = {
-		[RS_EV_OPEN] = sizeof(struct rs_ev_open),   [RS_EV_DATA] = sizeof(struct rs_ev_data),
-		[RS_EV_CLOSE] = sizeof(struct rs_ev_close), [RS_EV_FACT] = sizeof(struct rs_ev_fact),
+		[RS_EV_OPEN] = sizeof(struct rs_ev_open),
+		[RS_EV_DATA] = sizeof(struct rs_ev_data),
+		[RS_EV_CLOSE] = sizeof(struct rs_ev_close),
+		[RS_EV_FACT] = sizeof(struct rs_ev_fact),
 		[RS_EV_PROC] = sizeof(struct rs_ev_proc),
 	};
 	const struct rs_ev_data *d = (const void *)ev;
@@ -53,7 +55,8 @@ static void on_sample(void *arg, const void *data, size_t size)
 		k->bad_records++;
 }
 
-static int open_ring(struct rs_kernel *k, const struct rs_kernel_opts *opts, struct rs_kernel_err *err)
+static int open_ring(struct rs_kernel *k, const struct rs_kernel_opts *opts,
+		     struct rs_kernel_err *err)
 {
 	size_t size = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
 	int rc = rs_ring_open(&k->ring, bpf_map__fd(k->skel->maps.rs_ring), size);
@@ -72,9 +75,10 @@ static int check_opts(const struct rs_kernel_opts *opts, struct rs_kernel_err *e
 
 	*err = (struct rs_kernel_err){ 0 };
 	if (size && (size < page || (size & (size - 1)) || size > 1u << 30)) {
-		snprintf(err->msg, sizeof(err->msg),
-			 "ring buffer of %zu bytes: not a power of two from %zu to 1 GiB; give another --ring-size",
-			 size, page);
+		snprintf(
+			err->msg, sizeof(err->msg),
+			"ring buffer of %zu bytes: not a power of two from %zu to 1 GiB; give another --ring-size",
+			size, page);
 		return -EINVAL;
 	}
 	return 0;
@@ -84,12 +88,14 @@ static enum rs_capture_mode choose(enum rs_capture_mode mode, const struct rs_ke
 {
 	if (mode != RS_CAPTURE_AUTO)
 		return mode;
-	return rs_kernel_btf_has_tp(btf, "sock_send_length") && rs_kernel_btf_has_tp(btf, "sock_recv_length") ?
-		       RS_CAPTURE_SOCKET :
-		       RS_CAPTURE_SYSCALL;
+	return rs_kernel_btf_has_tp(btf, "sock_send_length") &&
+			       rs_kernel_btf_has_tp(btf, "sock_recv_length")
+		       ? RS_CAPTURE_SOCKET
+		       : RS_CAPTURE_SYSCALL;
 }
 
-int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret, struct rs_kernel_err *err)
+int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
+		   struct rs_kernel_err *err)
 {
 	struct rs_kernel_btf btf = { 0 };
 	struct rs_kernel *k;
@@ -112,7 +118,8 @@ int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret, st
 	if (r)
 		goto fail;
 	k->ncpu = libbpf_num_possible_cpus();
-	k->percpu = k->ncpu > 0 ? calloc((size_t)k->ncpu, RS_BPFC_COUNT * sizeof(*k->percpu)) : NULL;
+	k->percpu =
+		k->ncpu > 0 ? calloc((size_t)k->ncpu, RS_BPFC_COUNT * sizeof(*k->percpu)) : NULL;
 	if (!k->percpu) {
 		r = rs_kernel_explain(err, -ENOMEM, "read counters", "");
 		goto fail;
@@ -136,7 +143,8 @@ fail:
 
 static struct bpf_link *attach_iter(struct rs_kernel *k, struct bpf_program *prog)
 {
-	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(k->skel->maps.rs_sk) };
+	union bpf_iter_link_info info = { .map.map_fd =
+						  (uint32_t)bpf_map__fd(k->skel->maps.rs_sk) };
 	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
 
 	return bpf_program__attach_iter(prog, &opts);
@@ -174,8 +182,8 @@ static void ignore(void *arg, uint64_t conn)
 /* Last in attaching: what is opened from now on is seen to be new. */
 static void mark_present(struct rs_kernel *k)
 {
-	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_files :
-									    RS_PROBE_rs_iter_walk];
+	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_files
+									 : RS_PROBE_rs_iter_walk];
 
 	k->skel->bss->rs_marking = 1;
 	if (link)
@@ -195,7 +203,8 @@ static int attach_one(struct rs_kernel *k, int i)
 
 	if (p->reason[0])
 		return 0;
-	k->links[i] = i == RS_PROBE_rs_iter_conns ? attach_iter(k, prog) : bpf_program__attach(prog);
+	k->links[i] =
+		i == RS_PROBE_rs_iter_conns ? attach_iter(k, prog) : bpf_program__attach(prog);
 	if (!k->links[i]) {
 		int r = -errno;
 
@@ -249,7 +258,8 @@ int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_pol
 	int fd = bpf_map__fd(k->skel->maps.rs_policy);
 	int r;
 
-	r = policy ? bpf_map_update_elem(fd, &conn, policy, BPF_ANY) : bpf_map_delete_elem(fd, &conn);
+	r = policy ? bpf_map_update_elem(fd, &conn, policy, BPF_ANY)
+		   : bpf_map_delete_elem(fd, &conn);
 	if (r < 0)
 		return -errno;
 	__atomic_add_fetch(&k->skel->bss->rs_epoch, 1, __ATOMIC_RELEASE);
@@ -260,13 +270,15 @@ int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid)
 {
 	uint32_t one = 1;
 
-	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_pids), &tgid, &one, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_pids), &tgid, &one, BPF_ANY) < 0
+		       ? -errno
+		       : 0;
 }
 
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
 {
-	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_conns :
-									    RS_PROBE_rs_iter_walk];
+	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_conns
+									 : RS_PROBE_rs_iter_walk];
 
 	return link ? run_iter(link, fn, arg) : -EOPNOTSUPP;
 }
@@ -363,13 +375,14 @@ void rs_kernel_usage(struct rs_kernel *k, struct rs_kernel_usage *ret)
 	struct bpf_map *map;
 
 	*ret = (struct rs_kernel_usage){ .stats_on = stats_on() };
-	bpf_object__for_each_map(map, k->skel->obj)
-		ret->map_bytes += map_bytes(bpf_map__fd(map));
-	bpf_object__for_each_program(prog, k->skel->obj) {
+	bpf_object__for_each_map(map, k->skel->obj) ret->map_bytes += map_bytes(bpf_map__fd(map));
+	bpf_object__for_each_program(prog, k->skel->obj)
+	{
 		struct bpf_prog_info info = { 0 };
 		uint32_t len = sizeof(info);
 
-		if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+		if (bpf_program__fd(prog) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
 			continue;
 		ret->run_ns += info.run_time_ns;
 		ret->runs += info.run_cnt;

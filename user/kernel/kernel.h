@@ -31,9 +31,9 @@ enum rs_capture_mode {
 
 struct rs_kernel_opts {
 	enum rs_capture_mode mode;
-	size_t ring_bytes;        /* power of two; 0: default */
+	size_t ring_bytes;	  /* power of two; 0: default */
 	struct rs_bpf_config cfg; /* filters and sizes; abi and self_tgid are filled in by open */
-	const uint32_t *pids;     /* with cfg.filter_pid: processes to trace, with their children */
+	const uint32_t *pids;	  /* with cfg.filter_pid: processes to trace, with their children */
 	size_t npids;
 };
 
@@ -44,7 +44,8 @@ struct rs_kernel_err {
 };
 
 /* Loads the programs. 0 or -errno with *err filled. */
-int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret, struct rs_kernel_err *err);
+int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
+		   struct rs_kernel_err *err);
 /* Attaches; capturing starts. Then finds the connections that exist already (RS_EVF_PRESENT opens). */
 int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err);
 /* NULL is fine. */
@@ -74,7 +75,7 @@ struct rs_probe_state {
 	const char *name;    /* e.g. "tp_btf/sock_send_length" */
 	const char *purpose; /* in words */
 	bool attached;
-	bool wanted;        /* false: belongs to the other backend, or switched off */
+	bool wanted;	    /* false: belongs to the other backend, or switched off */
 	const char *reason; /* why it is not attached, or "" */
 };
 size_t rs_kernel_probes(const struct rs_kernel *k, const struct rs_probe_state **ret);
@@ -93,7 +94,7 @@ void rs_kernel_usage(struct rs_kernel *k, struct rs_kernel_usage *ret);
 struct rs_feature {
 	char name[48];
 	bool ok;
-	bool required;    /* false: a feature is lost, not the agent */
+	bool required;	  /* false: a feature is lost, not the agent */
 	char detail[160]; /* what was found; when not ok: what to do */
 };
 /* Fills at most max; returns how many. */

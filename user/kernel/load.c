@@ -182,8 +182,8 @@ int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const 
 	} else if (r == -ENOENT || r == -ESRCH) {
 		todo = "the kernel lacks it; see `ringspan check`";
 	}
-	snprintf(err->msg, sizeof(err->msg), "%s: %s%s%s%s; %s", what, strerror(-r), detail[0] ? " (" : "",
-		 detail, detail[0] ? ")" : "", todo);
+	snprintf(err->msg, sizeof(err->msg), "%s: %s%s%s%s; %s", what, strerror(-r),
+		 detail[0] ? " (" : "", detail, detail[0] ? ")" : "", todo);
 	return r;
 }
 
@@ -232,11 +232,14 @@ bool rs_kernel_preemptible(const struct rs_kernel_btf *btf)
 static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
 			const struct rs_kernel_btf *btf)
 {
-#define RS_PROBE(prog_, section, backends, required_, purpose_)                                           \
-	probes[RS_PROBE_##prog_] = (struct rs_probe){                                                     \
-		.state = { .name = section, .purpose = purpose_, .reason = "", .wanted = (backends) & 1 << backend }, \
-		.prog = #prog_,                                                                           \
-		.required = required_,                                                                    \
+#define RS_PROBE(prog_, section, backends, required_, purpose_)                                    \
+	probes[RS_PROBE_##prog_] = (struct rs_probe){                                              \
+		.state = { .name = section,                                                        \
+			   .purpose = purpose_,                                                    \
+			   .reason = "",                                                           \
+			   .wanted = (backends)&1 << backend },                                    \
+		.prog = #prog_,                                                                    \
+		.required = required_,                                                             \
 	};
 #include "probes.def"
 #undef RS_PROBE
@@ -246,7 +249,8 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 		p->variant = is_variant(i, btf);
 		if (!p->state.wanted || p->variant)
 			set_off(p, "belongs to the other capture backend");
-		else if (is_tracepoint(p->state.name) && !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
+		else if (is_tracepoint(p->state.name) &&
+			 !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
 			set_off(p, "this kernel has no such tracepoint");
 	}
 }
@@ -268,7 +272,8 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
 	if (!r && rs_kernel_preemptible(btf))
-		r = bpf_map__set_max_entries(skel->maps.rs_scratch, 2 * bpf_map__max_entries(skel->maps.rs_scratch));
+		r = bpf_map__set_max_entries(skel->maps.rs_scratch,
+					     2 * bpf_map__max_entries(skel->maps.rs_scratch));
 	if (!r && backend == RS_CAPTURE_SYSCALL)
 		r = bpf_map__set_max_entries(skel->maps.rs_conns, 16384);
 	return r;
@@ -288,7 +293,8 @@ static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode back
 		return -errno;
 	r = configure(skel, opts, backend, btf);
 	for (int i = 0; !r && i < RS_PROBE_COUNT; i++) {
-		struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, probes[i].prog);
+		struct bpf_program *prog =
+			bpf_object__find_program_by_name(skel->obj, probes[i].prog);
 
 		r = prog ? bpf_program__set_autoload(prog, !probes[i].reason[0]) : -ENOENT;
 	}
@@ -316,8 +322,10 @@ int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backe
 
 	init_probes(probes, backend, btf);
 	for (int i = 0; i < RS_PROBE_COUNT; i++) {
-		if (probes[i].required && probes[i].state.wanted && !probes[i].variant && probes[i].reason[0])
-			return rs_kernel_explain(err, -ENOENT, probes[i].state.name, probes[i].reason);
+		if (probes[i].required && probes[i].state.wanted && !probes[i].variant &&
+		    probes[i].reason[0])
+			return rs_kernel_explain(err, -ENOENT, probes[i].state.name,
+						 probes[i].reason);
 	}
 	libbpf_set_print(on_print);
 	load_log = &log;
