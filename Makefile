@@ -154,7 +154,12 @@ $(B)/capture_records: tests/live/capture_records.c $(B)/libringspan.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) $(LDFLAGS) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
 
-check-capture: $(B)/capture_records ## records captured from real sockets, both backends (root)
+$(B)/uring: tests/live/uring.c
+	$(call msg,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -o $@ $<
+
+check-capture: $(B)/capture_records $(B)/uring ## records captured from real sockets, both backends (root)
 	$(Q)python3 tests/live/check_capture.py $(B)/capture_records $(ARGS)
 .PHONY: check-capture
 

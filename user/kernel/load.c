@@ -65,6 +65,27 @@ static int on_print(enum libbpf_print_level level, const char *fmt, va_list args
 	return 0;
 }
 
+/* Does this line say why, or does it only say that? */
+static bool says_why(const char *line, size_t len)
+{
+	static const char *const not [] = {
+		"-- BEGIN",
+		"arg#",
+		"libbpf: failed to load",
+		"libbpf: prog '",
+		"libbpf: Error in bpf_",
+		"libbpf: Failed to bump",
+	};
+
+	if (!len)
+		return false;
+	for (size_t i = 0; i < sizeof(not ) / sizeof(not [0]); i++) {
+		if (strncmp(line, not [i], strlen(not [i])) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* The verifier's last words: its verdict is the last line before its statistics. */
 static void last_line(const struct load_log *log, char *ret, size_t size)
 {
@@ -76,7 +97,7 @@ static void last_line(const struct load_log *log, char *ret, size_t size)
 
 		if (strncmp(p, "processed ", 10) == 0 || strncmp(p, "-- END", 6) == 0)
 			break;
-		if (n && strncmp(p, "-- BEGIN", 8) != 0 && strncmp(p, "arg#", 4) != 0) {
+		if (says_why(p, n)) {
 			best = p;
 			best_len = n;
 		}
@@ -185,6 +206,15 @@ int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const 
 	snprintf(err->msg, sizeof(err->msg), "%s: %s%s%s%s; %s", what, strerror(-r),
 		 detail[0] ? " (" : "", detail, detail[0] ? ")" : "", todo);
 	return r;
+}
+
+static int explain_ring(struct rs_kernel_err *err, int r, const struct rs_kernel_opts *opts)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "make a ring buffer of %zu KB",
+		 (opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT) / 1024);
+	return rs_kernel_explain(err, r, what, "");
 }
 
 static void set_off(struct rs_probe *p, const char *reason)
@@ -340,6 +370,8 @@ int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backe
 		set_off(&probes[bad], line[0] ? line : strerror(-r));
 	}
 	load_log = NULL;
+	if (r && bad < 0 && strstr(log.tail, "map 'rs_ring'") && r != -EPERM)
+		return explain_ring(err, r, opts);
 	if (r && bad < 0)
 		return rs_kernel_explain(err, r, "load the BPF programs", line);
 	if (r)
