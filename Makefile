@@ -240,6 +240,13 @@ bench-parents: all ## how many parents are right, wrong or none, per program and
 	$(Q)python3 bench/parents.py $(ARGS)
 .PHONY: bench-active bench-parents
 
+bench-encode: $(B)/bench/encode ## encoders: ns, bytes, instructions per span, times memcpy, allocations (ARGS=…); no root
+	$(Q)python3 bench/encode.py $< time --instructions $(ARGS)
+check-instructions: $(B)/bench/encode ## encoders: instructions per span against bench/baseline.tsv; no root
+	$(Q)python3 bench/encode.py $< check $(ARGS)
+bench-encode-update: $(B)/bench/encode ## rewrite bench/baseline.tsv; review the diff
+	$(Q)python3 bench/encode.py $< update $(ARGS)
+.PHONY: bench-encode bench-encode-update check-instructions
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)

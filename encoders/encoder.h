@@ -50,9 +50,9 @@ struct rs_cursor {
 struct rs_encode {
 	const struct rs_batch *batch;
 	struct rs_cursor at;
-	bool done;             /* no spans are left */
+	bool done;	       /* no spans are left */
 	struct rs_payload out; /* the caller's after the call */
-	uint32_t spans;        /* encoded, all calls of this run together */
+	uint32_t spans;	       /* encoded, all calls of this run together */
 	uint32_t skipped[RS_SKIP_COUNT];
 };
 
@@ -86,7 +86,7 @@ struct rs_encoder {
 	const struct rs_encoder_ops *ops;
 	struct rs_bufpool *pool;
 	struct rs_encoder_opts opts;
-	void *state; /* ops->state_size bytes, zeroed, 64-byte aligned */
+	void *state;	     /* ops->state_size bytes, zeroed, 64-byte aligned */
 	struct rs_arena mem; /* where encoder and state live */
 };
 
@@ -119,14 +119,14 @@ static inline int rs_encode(struct rs_encoder *e, struct rs_encode *run)
 
 /* -- for encoder files -- */
 
-#define RS_PASTE_(a, b)	      a##b
-#define RS_PASTE(a, b)	      RS_PASTE_(a, b)
+#define RS_PASTE_(a, b) a##b
+#define RS_PASTE(a, b)	RS_PASTE_(a, b)
 #if defined(__AVX2__) && defined(__BMI2__)
-#define RS_SYM(name)	      RS_PASTE(name, _avx2)
+#define RS_SYM(name) RS_PASTE(name, _avx2)
 #elif defined(__SSSE3__)
-#define RS_SYM(name)	      RS_PASTE(name, _ssse3)
+#define RS_SYM(name) RS_PASTE(name, _ssse3)
 #else
-#define RS_SYM(name)	      RS_PASTE(name, _base)
+#define RS_SYM(name) RS_PASTE(name, _base)
 #endif
 /* Defines an encoder's table; symbols an encoder shares with another file are named RS_SYM(x) too. */
 #define RS_ENCODER_OPS(file)                                                                       \
@@ -143,7 +143,7 @@ static inline bool rs_id_is_zero(const uint8_t *id, size_t n)
 		memcpy(&v, id + i, 8);
 		or |= v;
 	}
-	return !or;
+	return ! or ;
 }
 
 /* What every protocol refuses. RS_SKIP_NONE: fine. */
@@ -171,13 +171,13 @@ static inline const struct rs_resource_spans *rs_first_resource(const struct rs_
 }
 
 static inline const struct rs_scope_spans *rs_first_scope(const struct rs_encode *run,
-							   const struct rs_resource_spans *rs)
+							  const struct rs_resource_spans *rs)
 {
 	return rs == run->at.rs ? run->at.ss : rs->first;
 }
 
 static inline const struct rs_span *rs_first_span(const struct rs_encode *run,
-						   const struct rs_scope_spans *ss)
+						  const struct rs_scope_spans *ss)
 {
 	return ss == run->at.ss ? run->at.span : ss->first;
 }

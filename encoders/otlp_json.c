@@ -173,7 +173,8 @@ static char *close_object(char *p, size_t at, const struct rs_sink *s)
 	return p;
 }
 
-static inline char *put_text_field(struct rs_sink *s, char *p, const char *lit, size_t n, struct str v)
+static inline __attribute__((always_inline)) char *
+put_text_field(struct rs_sink *s, char *p, const char *lit, size_t n, struct str v)
 {
 	if (rs_text_empty(v))
 		return p;
@@ -190,7 +191,8 @@ static char *put_count_field(char *p, const char *lit, size_t n, uint32_t v)
 	memcpy(p, lit, n);
 	return rs_json_u64(p + n, v);
 }
-#define COUNT_FIELD(p, name, v) put_count_field(p, ",\"" name "\":", sizeof(",\"" name "\":") - 1, v)
+#define COUNT_FIELD(p, name, v)                                                                    \
+	put_count_field(p, ",\"" name "\":", sizeof(",\"" name "\":") - 1, v)
 
 static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e,
 		       struct rs_json_second *second)
@@ -346,8 +348,8 @@ static char *close_group(struct rs_sink *s, char *p, struct str schema_url)
 
 /* The spans of a scope until the message is full. n: spans in the message. */
 static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p,
-		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss, uint32_t *n,
-		       bool *full)
+		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss,
+		       uint32_t *n, bool *full)
 {
 	struct state *st = e->state;
 	struct rs_sink *s = &st->sink;
@@ -386,7 +388,8 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 	if (!p)
 		return s->err;
 	p = RS_LIT(p, "{\"resourceSpans\":[");
-	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full; rs = rs->next) {
+	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full;
+	     rs = rs->next) {
 		p = open_resource(s, p, rs);
 		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
 		     ss = ss->next) {

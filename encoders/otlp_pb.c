@@ -317,9 +317,9 @@ static inline char *put_span(const struct ctx *c, char *p, const struct rs_span 
 }
 
 /* The spans of a scope until the message is full. n: spans in the message. */
-static char *put_spans(const struct rs_encoder *e, struct rs_encode *run, const struct ctx *c, char *p,
-		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss, uint32_t *n,
-		       bool *full)
+static char *put_spans(const struct rs_encoder *e, struct rs_encode *run, const struct ctx *c,
+		       char *p, const struct rs_resource_spans *rs, const struct rs_scope_spans *ss,
+		       uint32_t *n, bool *full)
 {
 	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
 		size_t mark = rs_sink_pos(c->s, p);
@@ -384,7 +384,8 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 
 	if (!p)
 		return c.s->err;
-	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full; rs = rs->next) {
+	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full;
+	     rs = rs->next) {
 		p = rs_sink_need(c.s, p, 0);
 		p = OPEN(&c, p, 1, KIND_RESOURCE_SPANS, &rs_msg);
 		p = put_resource(&c, p, rs);

@@ -44,7 +44,7 @@ static inline rs_vec rs_vec_table(__m128i t)
 #define RS_VEC_BEFORE(v, prev, n)                                                                  \
 	_mm256_alignr_epi8(v, _mm256_permute2x128_si256(prev, v, 0x21), 16 - (n))
 
-#define RS_VEC_OP(name) _mm256_##name
+#define RS_VEC_OP(name)	  _mm256_##name
 #define RS_VEC_BITS(name) _mm256_##name##_si256
 #else
 
@@ -73,7 +73,7 @@ static inline rs_vec rs_vec_table(__m128i t)
 
 #define RS_VEC_BEFORE(v, prev, n) _mm_alignr_epi8(v, prev, 16 - (n))
 
-#define RS_VEC_OP(name) _mm_##name
+#define RS_VEC_OP(name)	  _mm_##name
 #define RS_VEC_BITS(name) _mm_##name##_si128
 #endif
 
@@ -103,9 +103,12 @@ static inline uint32_t rs_vec_json_special(rs_vec v)
 {
 	const rs_vec table =
 		rs_vec_table(_mm_setr_epi8(-1, 0, '"', 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0));
-	rs_vec low = RS_VEC_OP(cmpgt_epi8)(rs_vec_all(0x20), v);
-	rs_vec hit = RS_VEC_OP(cmpeq_epi8)(RS_VEC_OP(shuffle_epi8)(table, v), v);
+	rs_vec limit = rs_vec_all(0x20), low, hit;
 
+	/* Else the compiler makes a minimum and a comparison of it, and the constant anew each time. */
+	__asm__("" : "+x"(limit));
+	low = RS_VEC_OP(cmpgt_epi8)(limit, v);
+	hit = RS_VEC_OP(cmpeq_epi8)(RS_VEC_OP(shuffle_epi8)(table, v), v);
 	return rs_vec_mask(RS_VEC_BITS(or)(low, hit));
 }
 

@@ -21,8 +21,8 @@
 #include "base/bufpool.h"
 #include "base/str.h"
 
-#define RS_SINK_SLACK    320
-#define RS_SINK_FIXED    256 /* bytes between two needs */
+#define RS_SINK_SLACK	 320
+#define RS_SINK_FIXED	 256 /* bytes between two needs */
 #define RS_SINK_NEED_MAX (60 * 1024)
 
 struct rs_sink {
@@ -30,9 +30,9 @@ struct rs_sink {
 	char *end;  /* need() looks at this */
 	struct rs_buf *buf;
 	struct rs_bufpool *pool;
-	size_t max;      /* bytes at most */
+	size_t max;	 /* bytes at most */
 	size_t expected; /* moving average of sizes; survives close, so that growth is rare */
-	int err;         /* 0, -EFBIG (max), -ENOBUFS (pool's limit), -ENOMEM */
+	int err;	 /* 0, -EFBIG (max), -ENOBUFS (pool's limit), -ENOMEM */
 };
 
 /* s is zeroed before its first use and kept between payloads. Returns the cursor; NULL: see s->err. */

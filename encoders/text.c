@@ -3,15 +3,15 @@
 
 /* How a byte stands in a JSON string: up to 6 bytes, their number in the last one; number 0: as it is. */
 static const char escapes[256][8] = {
-#define LONG(c, digits) [c] = { '\\', 'u', '0', '0', digits[0], digits[1], 0, 6 }
+#define LONG(c, digits)	 [c] = { '\\', 'u', '0', '0', digits[0], digits[1], 0, 6 }
 #define SHORT(c, letter) [c] = { '\\', letter, 0, 0, 0, 0, 0, 2 }
-	LONG(0x00, "00"), LONG(0x01, "01"), LONG(0x02, "02"), LONG(0x03, "03"), LONG(0x04, "04"),
-	LONG(0x05, "05"), LONG(0x06, "06"), LONG(0x07, "07"), SHORT('\b', 'b'), SHORT('\t', 't'),
-	SHORT('\n', 'n'), LONG(0x0b, "0b"), SHORT('\f', 'f'), SHORT('\r', 'r'), LONG(0x0e, "0e"),
-	LONG(0x0f, "0f"), LONG(0x10, "10"), LONG(0x11, "11"), LONG(0x12, "12"), LONG(0x13, "13"),
-	LONG(0x14, "14"), LONG(0x15, "15"), LONG(0x16, "16"), LONG(0x17, "17"), LONG(0x18, "18"),
-	LONG(0x19, "19"), LONG(0x1a, "1a"), LONG(0x1b, "1b"), LONG(0x1c, "1c"), LONG(0x1d, "1d"),
-	LONG(0x1e, "1e"), LONG(0x1f, "1f"), SHORT('"', '"'), SHORT('\\', '\\'),
+	LONG(0x00, "00"), LONG(0x01, "01"), LONG(0x02, "02"), LONG(0x03, "03"),	 LONG(0x04, "04"),
+	LONG(0x05, "05"), LONG(0x06, "06"), LONG(0x07, "07"), SHORT('\b', 'b'),	 SHORT('\t', 't'),
+	SHORT('\n', 'n'), LONG(0x0b, "0b"), SHORT('\f', 'f'), SHORT('\r', 'r'),	 LONG(0x0e, "0e"),
+	LONG(0x0f, "0f"), LONG(0x10, "10"), LONG(0x11, "11"), LONG(0x12, "12"),	 LONG(0x13, "13"),
+	LONG(0x14, "14"), LONG(0x15, "15"), LONG(0x16, "16"), LONG(0x17, "17"),	 LONG(0x18, "18"),
+	LONG(0x19, "19"), LONG(0x1a, "1a"), LONG(0x1b, "1b"), LONG(0x1c, "1c"),	 LONG(0x1d, "1d"),
+	LONG(0x1e, "1e"), LONG(0x1f, "1f"), SHORT('"', '"'),  SHORT('\\', '\\'),
 #undef LONG
 #undef SHORT
 };
@@ -59,7 +59,9 @@ static inline size_t without_cut(const char *src, size_t len)
 		if (c < 0xc0)
 			continue;
 		/* A lead byte with fewer bytes behind it than it announces. */
-		if (c >= (k == 1 ? 0xc0 : k == 2 ? 0xe0 : 0xf0) &&
+		if (c >= (k == 1   ? 0xc0
+			  : k == 2 ? 0xe0
+				   : 0xf0) &&
 		    rs_utf8_next(end - k, k, &n) == RS_UTF8_CUT)
 			return len - k;
 		break;
@@ -101,12 +103,13 @@ static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
 		TWO = 128,	/* 10______ 10______: fine if a third or fourth byte is due */
 		CARRY = SHORT | LONG | TWO,
 	};
-	const rs_vec first_high = rs_vec_table(_mm_setr_epi8(
-		LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, (char)TWO, (char)TWO, (char)TWO, (char)TWO,
-		SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE, SHORT | LARGE | LARGE1000));
+	const rs_vec first_high = rs_vec_table(
+		_mm_setr_epi8(LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, (char)TWO, (char)TWO,
+			      (char)TWO, (char)TWO, SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE,
+			      SHORT | LARGE | LARGE1000));
 	const rs_vec first_low = rs_vec_table(_mm_setr_epi8(
-		(char)(CARRY | OVER3 | OVER2 | LARGE1000), (char)(CARRY | OVER2), (char)CARRY, (char)CARRY,
-		(char)(CARRY | LARGE), (char)(CARRY | LARGE | LARGE1000),
+		(char)(CARRY | OVER3 | OVER2 | LARGE1000), (char)(CARRY | OVER2), (char)CARRY,
+		(char)CARRY, (char)(CARRY | LARGE), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
@@ -114,7 +117,8 @@ static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000)));
 	const rs_vec second_high = rs_vec_table(_mm_setr_epi8(
 		SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT,
-		(char)(LONG | OVER2 | TWO | OVER3 | LARGE1000), (char)(LONG | OVER2 | TWO | OVER3 | LARGE),
+		(char)(LONG | OVER2 | TWO | OVER3 | LARGE1000),
+		(char)(LONG | OVER2 | TWO | OVER3 | LARGE),
 		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE),
 		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE), SHORT, SHORT, SHORT, SHORT));
 	rs_vec prev1 = RS_VEC_BEFORE(v, prev, 1);
@@ -123,8 +127,9 @@ static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
 	rs_vec pairs, due;
 
 	pairs = RS_VEC_OP(shuffle_epi8)(first_high, high_nibbles(prev1));
-	pairs = RS_VEC_BITS(and)(pairs, RS_VEC_OP(shuffle_epi8)(
-						first_low, RS_VEC_BITS(and)(prev1, rs_vec_all(0x0f))));
+	pairs = RS_VEC_BITS(and)(
+		pairs,
+		RS_VEC_OP(shuffle_epi8)(first_low, RS_VEC_BITS(and)(prev1, rs_vec_all(0x0f))));
 	pairs = RS_VEC_BITS(and)(pairs, RS_VEC_OP(shuffle_epi8)(second_high, high_nibbles(v)));
 	/* The top bit where a third or fourth byte is due: there TWO is right, and nowhere else. */
 	due = RS_VEC_BITS(or)(RS_VEC_OP(subs_epu8)(prev2, rs_vec_all(0xe0 - 0x80)),
@@ -193,48 +198,53 @@ char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final)
 	return p + len;
 }
 
+/* n bytes at s, which have been copied to p, with escapes put in at the bits of `special`. */
+static inline char *put_escapes(char *p, const char *s, uint32_t special, size_t n)
+{
+	size_t done = 0;
+
+	/* p stands where the byte s[done] belongs; each escape moves what is behind it. */
+	for (; special; special &= special - 1) {
+		size_t k = (size_t)__builtin_ctz(special);
+
+		p = put_escape(p + (k - done), (unsigned char)s[k]);
+		done = k + 1;
+		rs_vec_store(p, rs_vec_load(s + done));
+	}
+	return p + (n - done);
+}
+
 char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final)
 {
 	bool checked = false;
+	size_t n = RS_VEC;
 
 	if (short_and_valid(p, s, len, true))
 		return p + len;
 	if (final)
 		len = without_cut(s, len);
-	for (size_t i = 0; i < len; i += RS_VEC) {
-		const char *at = s + i;
-		rs_vec v = rs_vec_load(at);
-		uint32_t special = rs_vec_json_special(v), high = rs_vec_mask(v);
-		size_t n = RS_VEC;
+	for (; len; s += n, len -= n) {
+		rs_vec v = rs_vec_load(s);
+		uint32_t odd = rs_vec_json_special(v), high;
 
 		rs_vec_store(p, v);
-		if (len - i < RS_VEC) {
-			n = len - i;
-			special = rs_vec_first(special, n);
-			high = rs_vec_first(high, n);
+		if (__builtin_expect(len < RS_VEC, 0)) {
+			n = len;
+			odd = rs_vec_first(odd, n);
 		}
-		/* From the first non-ASCII on, once: is the rest valid? Before it all was ASCII. */
-		if (high && !checked) {
-			if (!valid(at, len - i))
-				return one_by_one(p, at, len - i, true);
+		if (!odd) {
+			p += n;
+			continue;
+		}
+		high = odd & rs_vec_mask(v);
+		if (__builtin_expect(high, 0)) {
+			/* From the first non-ASCII on, once: is the rest valid? Before it all was ASCII. */
+			if (!checked && !valid(s, len))
+				return one_by_one(p, s, len, true);
 			checked = true;
+			odd &= ~high;
 		}
-		/* p has the bytes from `done` on; each escape moves them. */
-		special &= ~high;
-		for (size_t done = 0;;) {
-			size_t k;
-
-			if (!special) {
-				p += n - done;
-				break;
-			}
-			k = (size_t)__builtin_ctz(special);
-			p += k - done;
-			p = put_escape(p, (unsigned char)at[k]);
-			done = k + 1;
-			special &= special - 1;
-			rs_vec_store(p, rs_vec_load(at + done));
-		}
+		p = put_escapes(p, s, odd, n);
 	}
 	return p;
 }

@@ -19,7 +19,7 @@
 #define RS_TEXT_RAW_MAX	 3 /* one bad byte: EF BF BD */
 #define RS_TEXT_JSON_MAX 6 /* one control: \u00xx */
 /* Longer texts are written in pieces of this size, so that they do not reserve six times their length. */
-#define RS_TEXT_PIECE 8192
+#define RS_TEXT_PIECE	 8192
 
 /* Text with something to escape or to check. final: its end is the text's end. Writes unchecked. */
 char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final);

@@ -148,7 +148,8 @@ char *rs_json_double_digits(char *p, double d)
 
 static char *base64(char *p, const uint8_t *b, size_t len)
 {
-	static const char abc[65] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char abc[65] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	for (; len >= 3; b += 3, len -= 3) {
 		uint32_t v = (uint32_t)b[0] << 16 | (uint32_t)b[1] << 8 | b[2];

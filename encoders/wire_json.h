@@ -22,7 +22,7 @@
 /* The same for up to 32 bytes by one vector store: writes 32 bytes. */
 #define RS_LIT32(p, lit)                                                                           \
 	({                                                                                         \
-		static const char lit_[32] __attribute__((aligned(32))) = "" lit;                 \
+		static const char lit_[32] __attribute__((aligned(32))) = "" lit;                  \
 		_Static_assert(sizeof(lit) <= 33, "too long");                                     \
 		RS_COPY32(p, lit_);                                                                \
 		(p) + sizeof(lit) - 1;                                                             \
@@ -70,7 +70,7 @@ static inline char *rs_json_u64(char *p, uint64_t v)
 
 /* The digits of the second that was written last: times of one batch are close to each other. */
 struct rs_json_second {
-	uint64_t next; /* it and one more; 0: none */
+	uint64_t next;	 /* it and one more; 0: none */
 	char digits[24]; /* ten of them */
 };
 
@@ -108,9 +108,10 @@ static inline char *rs_json_i64(char *p, int64_t v)
 static inline char *rs_json_hex(char *p, const uint8_t *b, size_t n)
 {
 #if RS_VEC
-	const __m128i digits = _mm_setr_epi8('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b',
-					     'c', 'd', 'e', 'f');
-	__m128i v = n == 16 ? _mm_loadu_si128((const __m128i *)b) : _mm_loadl_epi64((const __m128i *)b);
+	const __m128i digits = _mm_setr_epi8('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a',
+					     'b', 'c', 'd', 'e', 'f');
+	__m128i v =
+		n == 16 ? _mm_loadu_si128((const __m128i *)b) : _mm_loadl_epi64((const __m128i *)b);
 	__m128i high = _mm_and_si128(_mm_srli_epi16(v, 4), _mm_set1_epi8(15));
 	__m128i low = _mm_and_si128(v, _mm_set1_epi8(15));
 

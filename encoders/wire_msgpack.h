@@ -21,12 +21,12 @@ struct rs_mp_cursor {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
-#define msgpack_pack_inline_func(name)	       static inline int rs_mpt##name
-#define msgpack_pack_inline_func_cint(name)    static inline int rs_mpt##name
-#define msgpack_pack_inline_func_fixint(name)  static inline int rs_mpt_fix##name
-#define msgpack_pack_user		       struct rs_mp_cursor *
-#define msgpack_pack_append_buffer(c, buf, n)  return (memcpy((c)->p, (buf), (n)), (c)->p += (n), 0)
-#define msgpack_pack_ext		       rs_mpt_ext /* the template calls it by its library name */
+#define msgpack_pack_inline_func(name)	      static inline int rs_mpt##name
+#define msgpack_pack_inline_func_cint(name)   static inline int rs_mpt##name
+#define msgpack_pack_inline_func_fixint(name) static inline int rs_mpt_fix##name
+#define msgpack_pack_user		      struct rs_mp_cursor *
+#define msgpack_pack_append_buffer(c, buf, n) return (memcpy((c)->p, (buf), (n)), (c)->p += (n), 0)
+#define msgpack_pack_ext		      rs_mpt_ext /* the template calls it by its library name */
 #include <msgpack/pack_template.h>
 #pragma GCC diagnostic pop
 

@@ -11,7 +11,8 @@ char *RS_SYM(rs_pb_text_any)(struct rs_sink *s, char *p, struct str text)
 	return rs_pb_close(s, p, &width, &m);
 }
 
-char *RS_SYM(rs_pb_close_move)(struct rs_sink *s, char *p, uint8_t *width, const struct rs_pb_msg *m)
+char *RS_SYM(rs_pb_close_move)(struct rs_sink *s, char *p, uint8_t *width,
+			       const struct rs_pb_msg *m)
 {
 	size_t len, n;
 	char *at;

@@ -104,7 +104,8 @@ struct rs_pb_msg {
 };
 
 /* *width: of the last length of this kind of message; 0 at first. p stands behind the tag. */
-static inline char *rs_pb_open(const struct rs_sink *s, char *p, const uint8_t *width, struct rs_pb_msg *m)
+static inline char *rs_pb_open(const struct rs_sink *s, char *p, const uint8_t *width,
+			       struct rs_pb_msg *m)
 {
 	m->at = rs_sink_pos(s, p);
 	m->width = *width ? *width : 1;
@@ -112,9 +113,11 @@ static inline char *rs_pb_open(const struct rs_sink *s, char *p, const uint8_t *
 }
 
 /* Cold half of close: the length takes another number of bytes than were left for it. */
-char *RS_SYM(rs_pb_close_move)(struct rs_sink *s, char *p, uint8_t *width, const struct rs_pb_msg *m);
+char *RS_SYM(rs_pb_close_move)(struct rs_sink *s, char *p, uint8_t *width,
+			       const struct rs_pb_msg *m);
 
-static inline char *rs_pb_close(struct rs_sink *s, char *p, uint8_t *width, const struct rs_pb_msg *m)
+static inline char *rs_pb_close(struct rs_sink *s, char *p, uint8_t *width,
+				const struct rs_pb_msg *m)
 {
 	char *at = s->base + m->at;
 	size_t len = (size_t)(p - at) - m->width;
