@@ -239,6 +239,9 @@ bench-active: $(B)/bench/active ## finding a thread's last active request among 
 bench-parents: all ## how many parents are right, wrong or none, per program and concurrency (root)
 	$(Q)python3 bench/parents.py $(ARGS)
 .PHONY: bench-active bench-parents
+bench-spanevents: $(B)/bench/spanevents ## dd-trace-java's span events benchmark: ns, bytes, allocations per trace; no root
+	$(Q)$<
+.PHONY: bench-spanevents
 
 bench-encode: $(B)/bench/encode ## encoders: ns, bytes, instructions per span, times memcpy, allocations (ARGS=…); no root
 	$(Q)python3 bench/encode.py $< time --instructions $(ARGS)
