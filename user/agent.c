@@ -39,6 +39,7 @@ struct agent {
 	struct rs_pipeline pl;
 	struct rs_out out;	      /* `trace` */
 	struct rs_exporters exporters; /* `run` */
+	struct rs_sampler sampler;
 	struct rs_control control;
 	FILE *record; /* `record` only */
 	int rc;       /* enum rs_exit */
@@ -275,6 +276,11 @@ static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *
 	};
 }
 
+static void on_rate(void *arg, struct str service, struct str env, double rate)
+{
+	rs_sampler_rate(arg, service, env, rate);
+}
+
 /* Where spans (or records) go. */
 static int open_output(struct agent *a)
 {
@@ -295,6 +301,11 @@ static int open_output(struct agent *a)
 		return RS_EXIT_OK;
 	}
 	if (cfg->command == RS_CMD_run) {
+		if (!rs_sampler_configure(&a->sampler, cfg))
+			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1", cfg->sampler_arg);
+		a->pl.sampler = &a->sampler;
+		a->exporters.on_rate = on_rate;
+		a->exporters.rate_arg = &a->sampler;
 		rc = rs_exporters_open(&a->exporters, &a->loop, cfg, err, sizeof(err));
 		if (rc)
 			rs_error("%s", err);
@@ -460,6 +471,7 @@ static void release(struct agent *a)
 	}
 	rs_out_close(&a->out);
 	rs_exporters_close(&a->exporters);
+	rs_sampler_release(&a->sampler);
 	rs_loop_timer_stop(&a->loop, &a->drain);
 	rs_loop_timer_stop(&a->loop, &a->tick);
 	rs_loop_timer_stop(&a->loop, &a->end);

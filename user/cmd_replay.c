@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cmd.h"
+#include "export/exporters.h"
 #include "export/out.h"
 #include "pipeline.h"
 #include "source/script.h"
@@ -14,14 +15,28 @@
 struct replay {
 	struct rs_pipeline pl;
 	struct rs_out out;
+	/* with --exporter: */
+	struct rs_loop loop;
+	struct rs_exporters exporters;
+	struct rs_sampler sampler;
+	uint64_t queue_spans;
 	int err; /* of the output, negative errno */
 };
 
 static void on_flush(void *arg, const struct rs_batch *b)
 {
 	struct replay *r = arg;
-	int rc = r->err ? 0 : rs_out_batch(&r->out, b);
+	int rc;
 
+	if (r->exporters.n) {
+		rs_exporters_batch(&r->exporters, b);
+		/* A file can wait: nothing is dropped for being read too fast. */
+		while (rs_exporters_held(&r->exporters) > r->queue_spans / 2 && rs_loop_turn(&r->loop, 100) >= 0 &&
+		       !r->loop.stop)
+			;
+		return;
+	}
+	rc = r->err ? 0 : rs_out_batch(&r->out, b);
 	if (rc)
 		r->err = rc;
 }
@@ -41,7 +56,6 @@ static int write_ledger(struct rs_pipeline *pl, const char *path)
 	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
 	FILE *f = fopen(path, "we");
 
-	rs_pipeline_gauges(pl);
 	for (int i = 0; f && i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *c = &rs_counter_info[i];
 
@@ -71,6 +85,54 @@ static int read_file(struct replay *r, FILE *f, const char *name)
 	return RS_EXIT_FAILED;
 }
 
+/* Only what this command line asks for: the environment's exporters are the agent's. */
+static int open_output(struct replay *r, const struct rs_config *cfg)
+{
+	char err[512];
+	int rc;
+
+	if (cfg->source[RS_O_sampler] == RS_FROM_FLAG) {
+		if (!rs_sampler_configure(&r->sampler, cfg))
+			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1", cfg->sampler_arg);
+		r->pl.sampler = &r->sampler;
+	}
+	if (cfg->source[RS_O_exporter] == RS_FROM_FLAG) {
+		rc = rs_loop_init(&r->loop);
+		snprintf(err, sizeof(err), "cannot set up the event loop: %s", strerror(-rc));
+		if (!rc)
+			rc = rs_exporters_open(&r->exporters, &r->loop, cfg, err, sizeof(err));
+		r->queue_spans = cfg->queue_spans;
+	} else {
+		rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output, false,
+				 (enum rs_color)cfg->color, &r->pl.n, err, sizeof(err));
+	}
+	if (rc)
+		rs_error("%s", err);
+	return rc == -ENOENT || rc == -EINVAL ? RS_EXIT_USAGE : rc ? RS_EXIT_FAILED : RS_EXIT_OK;
+}
+
+/* Delivers what is queued; false: some of it could not be. */
+static bool finish_exporters(struct replay *r, const struct rs_config *cfg)
+{
+	bool whole = true;
+
+	if (!r->exporters.n)
+		return true;
+	rs_exporters_drain(&r->exporters, cfg->drain_time);
+	rs_exporters_end(&r->exporters);
+	rs_exporters_ledger(&r->exporters, 0, &r->pl.n);
+	for (int i = 0; i < r->exporters.n; i++) {
+		const struct rs_exporter *e = &r->exporters.e[i];
+
+		if (e->sent == e->spans_in)
+			continue;
+		rs_error("exporter %s: %llu of %llu spans sent%s%s", e->ops->name, (unsigned long long)e->sent,
+			 (unsigned long long)e->spans_in, *e->last_error ? ": " : "", e->last_error);
+		whole = false;
+	}
+	return whole;
+}
+
 static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 {
 	const struct rs_pipeline_opts opts = {
@@ -80,7 +142,6 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 		.seed = cfg->seed,
 	};
 	struct str unknown;
-	char err[256];
 	int rc;
 
 	rc = rs_pipeline_init(&r->pl, &opts);
@@ -93,19 +154,19 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
 	r->pl.flush = on_flush;
 	r->pl.arg = r;
-	rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output, false, (enum rs_color)cfg->color, &r->pl.n, err,
-			 sizeof(err));
-	if (rc) {
-		rs_error("%s", err);
-		return rc == -ENOENT ? RS_EXIT_USAGE : RS_EXIT_FAILED;
-	}
+	rc = open_output(r, cfg);
+	if (rc)
+		return rc;
 	rc = read_file(r, f, cfg->args[0]);
 	/* What came before a bad line is kept. */
 	rs_pipeline_finish(&r->pl);
+	rs_pipeline_gauges(&r->pl);
 	if (r->err && r->err != -EPIPE) {
 		rs_error("cannot write spans: %s", strerror(-r->err));
 		rc = RS_EXIT_FAILED;
 	}
+	if (!finish_exporters(r, cfg))
+		rc = RS_EXIT_FAILED;
 	if (cfg->ledger && write_ledger(&r->pl, cfg->ledger))
 		rc = RS_EXIT_FAILED;
 	return rc;
@@ -132,6 +193,10 @@ int rs_cmd_replay(struct rs_config *cfg)
 	rc = replay(r, cfg, f);
 	rs_pipeline_release(&r->pl);
 	rs_out_close(&r->out);
+	rs_exporters_close(&r->exporters);
+	rs_sampler_release(&r->sampler);
+	if (r->loop.epoll_fd > 0)
+		rs_loop_release(&r->loop);
 	if (f != stdin)
 		fclose(f);
 	free(r);

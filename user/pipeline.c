@@ -83,6 +83,52 @@ static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct r
 	}
 }
 
+/* The exchange's span in the batch; false: there is no memory for it. */
+static bool assemble(struct rs_pipeline *pl, struct rs_open *o, struct rs_proc *p)
+{
+	if (p && rs_trace_assemble(&pl->trace, o, p, &pl->batch) == 0)
+		return true;
+	rs_pipeline_flush(pl);
+	if (p && rs_trace_assemble(&pl->trace, o, p, &pl->batch) == 0)
+		return true;
+	pl->n.v[RS_C_TRACE_NO_MEMORY]++;
+	return false;
+}
+
+/* Under a sampler: the head decision saves the assembly, rules for errors and slow spans need it. */
+static void emit_sampled(struct rs_pipeline *pl, struct rs_open *o, struct rs_proc *p)
+{
+	const struct rs_root *root = rs_root_of(o->root);
+	struct rs_sample_trace t;
+	struct rs_span *s;
+	bool head;
+
+	if (!root || !p) {
+		pl->n.v[RS_C_TRACE_NO_MEMORY]++;
+		return;
+	}
+	t = (struct rs_sample_trace){ root->trace_id, root->fixed, root->flags & RS_TRACE_SAMPLED,
+				      str_of(root->state, root->nstate), p->service };
+	head = rs_sample_head(pl->sampler, &t);
+	if (!head && !rs_sample_has_rules(pl->sampler)) {
+		pl->n.v[RS_C_TRACE_SAMPLED_OUT]++;
+		return;
+	}
+	if (!assemble(pl, o, p))
+		return;
+	s = p->batch_group->last;
+	if (!head && !rs_sample_rule(pl->sampler, s)) {
+		pl->n.v[RS_C_TRACE_SAMPLED_OUT]++;
+		rs_batch_drop_last(&pl->batch, p->batch_group);
+	} else if (!rs_sample_room(pl->sampler, pl->now)) {
+		pl->n.v[RS_C_TRACE_RATE_LIMITED]++;
+		rs_batch_drop_last(&pl->batch, p->batch_group);
+	} else {
+		rs_sample_mark(pl->sampler, &t, !head, s, &pl->batch.arena);
+		count_span(pl, o, p);
+	}
+}
+
 /* A finished exchange becomes a span and is given back. */
 static void emit(struct rs_pipeline *pl, struct rs_open *o)
 {
@@ -91,15 +137,10 @@ static void emit(struct rs_pipeline *pl, struct rs_open *o)
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
-		if (p && rs_trace_assemble(&pl->trace, o, p, &pl->batch)) {
-			rs_pipeline_flush(pl);
-			if (rs_trace_assemble(&pl->trace, o, p, &pl->batch))
-				p = NULL;
-		}
-		if (p)
+		if (pl->sampler)
+			emit_sampled(pl, o, p);
+		else if (assemble(pl, o, p))
 			count_span(pl, o, p);
-		else
-			pl->n.v[RS_C_TRACE_NO_MEMORY]++;
 	}
 	rs_trace_forget(&pl->trace, o);
 	rs_pair_put(&pl->pair, o);

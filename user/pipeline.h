@@ -12,6 +12,7 @@
 #include "conn/conn.h"
 #include "meta/proc.h"
 #include "pair/pair.h"
+#include "trace/sample.h"
 #include "trace/trace.h"
 
 struct rs_pipeline_opts {
@@ -51,6 +52,7 @@ struct rs_pipeline {
 	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
 	uint64_t now; /* time of the newest record or tick, CLOCK_MONOTONIC */
 
+	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */
 	/* The batch is full: send its spans. It is reset when the call returns. */
 	void (*flush)(void *arg, const struct rs_batch *b);
 	void *arg;

@@ -78,6 +78,8 @@ static int add(struct rs_exporters *x, const struct rs_config *cfg, struct str n
 		to = p;
 	}
 	rc = rs_exporter_open(&x->e[x->n], ops, to, cfg, &x->http, x->loop, err, size);
+	x->e[x->n].on_rate = x->on_rate;
+	x->e[x->n].rate_arg = x->rate_arg;
 	x->n++;
 	return rc;
 }
@@ -121,7 +123,6 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 {
 	int rc;
 
-	memset(x, 0, sizeof(*x));
 	x->loop = loop;
 	x->tick.w.fd = -1;
 	rs_arena_init(&x->mem, 4096, 0);

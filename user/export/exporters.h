@@ -19,11 +19,14 @@ struct rs_exporters {
 	struct rs_http http;
 	struct rs_loop_timer tick;
 	struct rs_arena mem;
+	/* The backend's sampling rates, for whoever samples; set before opening. May be NULL. */
+	void (*on_rate)(void *arg, struct str service, struct str env, double rate);
+	void *rate_arg;
 	int n;
 	struct rs_exporter e[RS_EXPORTERS_MAX];
 };
 
-/* cfg must outlive it. 0, or -errno with a line in err (-EINVAL: a mistake of the user's). */
+/* x is zeroed but for on_rate. cfg must outlive it. 0, or -errno with a line in err (-EINVAL: a mistake of the user's). */
 int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct rs_config *cfg, char *err,
 		      size_t size);
 /* Never blocks; what cannot be kept is counted. */

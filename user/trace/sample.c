@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define WHOLE	    (1ull << RS_SAMPLE_BITS)
 #define DIGITS	    14 /* of 56 bits */
@@ -20,6 +21,24 @@ void rs_sampler_init(struct rs_sampler *s, enum rs_sampler_kind kind, double rat
 	else if (kind == RS_SAMPLER_OFF || kind == RS_SAMPLER_PARENT_OFF)
 		s->threshold = WHOLE;
 	rs_arena_init(&s->rates_mem, 4096, RATES_BYTES);
+}
+
+bool rs_sampler_configure(struct rs_sampler *s, const struct rs_config *cfg)
+{
+	const char *arg = cfg->sampler_arg;
+	double ratio = 1;
+	char *end;
+	bool ok = true;
+
+	if (arg) {
+		ratio = strtod(arg, &end);
+		ok = !*end && end != arg && ratio >= 0 && ratio <= 1;
+	}
+	rs_sampler_init(s, (enum rs_sampler_kind)cfg->sampler, ok ? ratio : 1);
+	s->keep_errors = cfg->keep_errors;
+	s->keep_slow_ns = cfg->keep_slow;
+	s->per_second = cfg->max_span_rate;
+	return ok;
 }
 
 void rs_sampler_release(struct rs_sampler *s)

@@ -13,6 +13,7 @@
 #ifndef RS_TRACE_SAMPLE_H
 #define RS_TRACE_SAMPLE_H
 
+#include "config/config.h"
 #include "trace/span.h"
 
 /* The values of option --sampler, in its order. */
@@ -53,6 +54,8 @@ struct rs_sampler {
 
 /* ratio: of kinds RATIO, 0..1. */
 void rs_sampler_init(struct rs_sampler *s, enum rs_sampler_kind kind, double ratio);
+/* As the options say. False: --sampler-arg is no ratio; 1 is taken. */
+bool rs_sampler_configure(struct rs_sampler *s, const struct rs_config *cfg);
 void rs_sampler_release(struct rs_sampler *s);
 /* A backend's rate for a service; empty service: for all that have none. */
 void rs_sampler_rate(struct rs_sampler *s, struct str service, struct str env, double rate);

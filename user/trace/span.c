@@ -96,3 +96,19 @@ struct rs_span *rs_batch_add_span(struct rs_batch *b, struct rs_scope_spans *ss)
 	b->nspans++;
 	return s;
 }
+
+void rs_batch_drop_last(struct rs_batch *b, struct rs_scope_spans *ss)
+{
+	struct rs_span **at = &ss->first, *before = NULL;
+
+	while (*at && *at != ss->last) {
+		before = *at;
+		at = &before->next;
+	}
+	if (!*at)
+		return;
+	*at = NULL;
+	ss->last = before;
+	ss->nspans--;
+	b->nspans--;
+}

@@ -161,6 +161,8 @@ void rs_batch_release(struct rs_batch *b);
 struct rs_resource_spans *rs_batch_add_resource(struct rs_batch *b);
 struct rs_scope_spans *rs_batch_add_scope(struct rs_batch *b, struct rs_resource_spans *rs);
 struct rs_span *rs_batch_add_span(struct rs_batch *b, struct rs_scope_spans *ss);
+/* Takes the scope's last span out again; its memory comes back with the reset only. */
+void rs_batch_drop_last(struct rs_batch *b, struct rs_scope_spans *ss);
 
 /* A literal as a span's string: with the padding that encoders read. */
 #define RS_PAD16       "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
