@@ -6,8 +6,18 @@
 #include "buffer.bpf.h"
 #include "syscalls.bpf.h"
 
-/* In a system call of 32-bit programs, which has other numbers and other structs. */
+/* In a system call of 32-bit programs, which has other numbers and other structs. task: a trusted pointer. */
 static __always_inline bool rs_task_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & TS_COMPAT;
+#else
+	return task->thread_info.flags & (1UL << TIF_32BIT);
+#endif
+}
+
+/* The same through any pointer. */
+static __always_inline bool rs_task_compat_any(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
 	return BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;

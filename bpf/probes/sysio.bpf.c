@@ -119,7 +119,7 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	}
 	if (!file)
 		return;
-	if (rs_task_compat(task)) {
+	if (rs_task_compat_any(task)) {
 		rs_count(RS_N_NODATA_COMPAT);
 		return;
 	}
