@@ -65,6 +65,12 @@ static __always_inline enum rs_ev_role rs_tcp_role(struct sock *sk, __u16 family
 	return RS_ROLE_CLIENT;
 }
 
+/* ::ffff:a.b.c.d, an IPv4 connection of a socket that takes both. The kernel keeps the IPv4 addresses too. */
+static __always_inline bool rs_v4_mapped(const __u8 addr[16])
+{
+	return *(const __u64 *)addr == 0 && *(const __u32 *)&addr[8] == bpf_htonl(0xffff);
+}
+
 static __always_inline void rs_describe_tcp(struct rs_ev_open *o, struct sock *sk)
 {
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
@@ -73,17 +79,19 @@ static __always_inline void rs_describe_tcp(struct rs_ev_open *o, struct sock *s
 	o->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
 	o->rport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	o->role = rs_tcp_role(sk, family);
+	o->family = RS_FAMILY_INET;
 	if (family == AF_INET6) {
-		o->family = RS_FAMILY_INET6;
-		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk,
-				   __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
-		BPF_CORE_READ_INTO((__u8(*)[16])o->raddr, sk,
-				   __sk_common.skc_v6_daddr.in6_u.u6_addr8);
-	} else {
-		o->family = RS_FAMILY_INET;
-		*(__u32 *)o->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-		*(__u32 *)o->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO((__u8(*)[16])o->raddr, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+		if (!rs_v4_mapped(o->raddr)) {
+			o->family = RS_FAMILY_INET6;
+			return;
+		}
+		__builtin_memset(o->laddr, 0, sizeof(o->laddr));
+		__builtin_memset(o->raddr, 0, sizeof(o->raddr));
 	}
+	*(__u32 *)o->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+	*(__u32 *)o->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
 }
 
 /* The path of a Unix socket's address, '@' for the zero byte that begins an abstract one. */

@@ -219,6 +219,20 @@ def test_tcp(backend):
             assert seqs[0] == seqs[1] and seqs[0][0], seqs
 
 
+def test_mapped(backend):
+    """IPv4 on a socket that takes both is IPv4."""
+    cap = Capture(backend)
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as listener:
+        client = socket.create_connection(("127.0.0.1", listener.getsockname()[1]))
+        server, _ = listener.accept()
+    client.sendall(REQ)
+    recv_all(server, len(REQ))
+    client.close()
+    server.close()
+    (o,) = opens(cap.records(), role=2)
+    assert o["family"] == 1 and o["laddr"] == o["raddr"] == "7f000001" + 24 * "0", o
+
+
 def test_last_bytes(backend):
     """The end of the stream has a sequence number too: it is not the last bytes'."""
     cap = Capture(backend)

@@ -151,13 +151,12 @@ static void lockdown(struct list *l)
 
 static void tracepoints(struct list *l, const struct rs_kernel_btf *btf)
 {
-	bool sock = rs_kernel_btf_has_tp(btf, "sock_send_length") &&
-		    rs_kernel_btf_has_tp(btf, "sock_recv_length");
+	bool sock = rs_kernel_socket_tps(btf);
 	bool sys = rs_kernel_btf_has_tp(btf, "sys_exit");
 
 	add(l, "socket tracepoints", false, sock, "%s",
 	    sock ? "sock_send_length, sock_recv_length: capture is cheap"
-		 : "before kernel 6.3: capture through system calls, which costs about twice as much");
+		 : "before kernel 6.5: capture through system calls, which costs about twice as much");
 	add(l, "system call tracepoints", !sock, sys, "%s",
 	    sys ? "sys_exit: for --capture syscall"
 		: "CONFIG_FTRACE_SYSCALLS is off: --capture syscall is not possible");

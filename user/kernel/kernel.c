@@ -84,14 +84,12 @@ static int check_opts(const struct rs_kernel_opts *opts, struct rs_kernel_err *e
 	return 0;
 }
 
+/* In 6.3 and 6.4 sendfile goes by the tracepoints; splice_to_socket, in 6.5, goes through sendmsg. */
 static enum rs_capture_mode choose(enum rs_capture_mode mode, const struct rs_kernel_btf *btf)
 {
 	if (mode != RS_CAPTURE_AUTO)
 		return mode;
-	return rs_kernel_btf_has_tp(btf, "sock_send_length") &&
-			       rs_kernel_btf_has_tp(btf, "sock_recv_length")
-		       ? RS_CAPTURE_SOCKET
-		       : RS_CAPTURE_SYSCALL;
+	return rs_kernel_socket_tps(btf) ? RS_CAPTURE_SOCKET : RS_CAPTURE_SYSCALL;
 }
 
 int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,

@@ -25,7 +25,7 @@ enum rs_bpf_counter {
 
 enum rs_capture_mode {
 	RS_CAPTURE_AUTO,    /* socket where the kernel has the tracepoints, else syscall */
-	RS_CAPTURE_SOCKET,  /* tp_btf/sock_send_length, sock_recv_length (6.3+) */
+	RS_CAPTURE_SOCKET,  /* tp_btf/sock_send_length, sock_recv_length (6.5+) */
 	RS_CAPTURE_SYSCALL, /* tp_btf/sys_enter, sys_exit */
 };
 

@@ -40,6 +40,8 @@ bool rs_kernel_btf_has(const struct rs_kernel_btf *btf, const char *name);
 /* Has the kernel this tracepoint ("sock_send_length")? */
 bool rs_kernel_btf_has_tp(const struct rs_kernel_btf *btf, const char *tracepoint);
 
+/* Do the socket tracepoints tell of every transfer (6.5)? */
+bool rs_kernel_socket_tps(const struct rs_kernel_btf *btf);
 /* Can a task be preempted inside a tracepoint's program (7.0)? Then stand-ins are attached. */
 bool rs_kernel_preemptible(const struct rs_kernel_btf *btf);
 
