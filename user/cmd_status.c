@@ -41,6 +41,16 @@ static int show(const struct rs_config *cfg, struct rs_view *v, FILE *out, char 
 	return e;
 }
 
+/* What of a screen fits into the terminal: the top of it is what matters most. */
+static size_t fitting(const char *screen, size_t len, int height)
+{
+	for (size_t i = 0; height > 1 && i < len; i++) {
+		if (screen[i] == '\n' && --height == 1)
+			return i;
+	}
+	return len;
+}
+
 /*
  * One screen a second. It is put together first and written at once, over the one before, so that it
  * does not flicker; what is not a terminal gets one after the other.
@@ -68,8 +78,10 @@ static int watch(const struct rs_config *cfg, struct rs_view *v)
 			rs_error("%s", err);
 			return e;
 		}
-		if (tty)
+		if (tty) {
 			fputs("\033[H\033[J", stdout);
+			len = fitting(screen, len, rs_term_height(STDOUT_FILENO));
+		}
 		fwrite(screen, 1, len, stdout);
 		if (!tty && !cfg->json)
 			fputc('\n', stdout);

@@ -41,3 +41,10 @@ int rs_term_width(int fd)
 		return 0;
 	return ws.ws_col;
 }
+
+int rs_term_height(int fd)
+{
+	struct winsize ws;
+
+	return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &ws) ? ws.ws_row : 0;
+}

@@ -22,5 +22,7 @@ bool rs_term_color(int fd, enum rs_color mode);
 void rs_style_init(struct rs_style *st, bool color);
 /* Columns, or 0 when fd is no terminal: there is no limit then. */
 int rs_term_width(int fd);
+/* Lines, or 0 when fd is no terminal. */
+int rs_term_height(int fd);
 
 #endif

@@ -670,9 +670,15 @@ static int by_trace_start(const void *a, const void *b)
 /* Prints traces that are complete, or came before `before_ns`, in the order in which they began. */
 static int put_ready(struct rs_text *t, uint64_t before_ns)
 {
+	int width = t->o.width ? rs_term_width(t->o.fd) : 0;
 	struct rs_list *pos;
 	size_t n = 0;
 
+	/* Terminals change their size. */
+	if (width && width != t->o.width) {
+		t->o.width = width;
+		choose_columns(&t->col, width);
+	}
 	rs_list_for_each (pos, &t->lru) {
 		struct trace *tr = rs_list_entry(pos, struct trace, lru);
 
