@@ -250,6 +250,10 @@ check-instructions: $(B)/bench/encode ## encoders: instructions per span against
 bench-encode-update: $(B)/bench/encode ## rewrite bench/baseline.tsv; review the diff
 	$(Q)python3 bench/encode.py $< update $(ARGS)
 .PHONY: bench-encode bench-encode-update check-instructions
+$(B)/bench/peers_msgpack: bench/peers_msgpack.c
+	$(call msg,BENCH,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) $(LDOPT) -o $@ $< -lmsgpackc $(if $(wildcard /usr/include/msgpuck.h),-lmsgpuck)
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)

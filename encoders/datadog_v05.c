@@ -22,13 +22,18 @@ struct state {
 /* Room for the header of the whole: 92, and an array header. */
 #define HEAD 6
 
-static uint32_t key_at(struct state *st, const struct dd_key *k)
+static __attribute__((noinline)) uint32_t new_key_at(struct state *st, const struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
 
 	st->dp = dd_str_key(&st->tab, &st->dict, st->dp, k, &at, &new);
 	return at;
+}
+
+static inline uint32_t key_at(struct state *st, const struct dd_key *k)
+{
+	return __builtin_expect(k->epoch == st->tab.epoch, 1) ? k->at : new_key_at(st, k);
 }
 
 static uint32_t field_at(struct state *st, const struct dd_text *t, size_t max)

@@ -30,13 +30,18 @@ enum value_code {
 };
 
 /* A string or the number of one, after one byte of key or code. */
-static char *put_key(struct state *st, char *p, const struct dd_key *k)
+static __attribute__((noinline)) char *put_new_key(struct state *st, char *p, const struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
 
 	p = dd_str_key(&st->tab, &st->sink, p, k, &at, &new);
 	return new ? p : rs_mp_uint(p, at);
+}
+
+static inline char *put_key(struct state *st, char *p, const struct dd_key *k)
+{
+	return __builtin_expect(k->epoch == st->tab.epoch, 1) ? rs_mp_uint(p, k->at) : put_new_key(st, p, k);
 }
 
 static char *put_str(struct state *st, char *p, struct str s, size_t max)
