@@ -77,7 +77,7 @@ def java(place, port, up, threads):
 
 
 def uwsgi(place, port, up):
-    process = place.spawn(["uwsgi", "--plugin", "python3", "--http-socket", f"127.0.0.1:{port}", "--wsgi-file",
+    process = place.spawn(["uwsgi", "--master", "--plugin", "python3", "--http-socket", f"127.0.0.1:{port}", "--wsgi-file",
                            os.path.join(HERE, "wsgi.py"), "--processes", "4", "--disable-logging", "--listen", "100"], {"BACKEND": str(up)}, stdout=subprocess.DEVNULL,
                           stderr=open(place.path("uwsgi.err"), "w"))
     harness.wait_until("uwsgi", lambda: up_and(port) and len(tree(process.pid)) == 5, 20)
