@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "trace/build.h"
+#include "trace/event.h"
 
 #define SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
 
@@ -71,78 +72,6 @@ static struct rs_scope_spans *group(struct rs_batch *b, struct rs_proc *proc)
 	proc->batch_origin = proc->origin;
 	proc->batch_group = ss;
 	return ss;
-}
-
-static void add_int(struct rs_attr *to, uint32_t *n, enum rs_known_key k, int64_t v)
-{
-	to[(*n)++] = (struct rs_attr){ rs_key(k), { .type = RS_VAL_INT, .i = v } };
-}
-
-static void add_str(struct rs_attr *to, uint32_t *n, enum rs_known_key k, struct str v, struct rs_arena *a)
-{
-	v = rs_arena_str(a, v);
-	if (v.ptr)
-		to[(*n)++] = (struct rs_attr){ rs_key(k), { .type = RS_VAL_STR, .len = (uint32_t)v.len, .str = v.ptr } };
-}
-
-/* The kernel's facts as span events. Names: README, "Events". */
-static void describe_fact(const struct rs_open_fact *f, struct rs_event *ev, struct rs_arena *a)
-{
-	struct rs_attr attrs[2], *own;
-	struct str name = STR("kernel.fact");
-	uint32_t n = 0;
-
-	switch (f->kind) {
-	case RS_FACT_RETRANSMIT:
-		name = STR("tcp.retransmit");
-		add_int(attrs, &n, RS_K_RINGSPAN_COUNT, f->count);
-		break;
-	case RS_FACT_RESET_IN:
-		name = STR("tcp.reset");
-		add_str(attrs, &n, RS_K_NETWORK_IO_DIRECTION, STR("receive"), a);
-		break;
-	case RS_FACT_RESET_OUT:
-		name = STR("tcp.reset");
-		add_str(attrs, &n, RS_K_NETWORK_IO_DIRECTION, STR("transmit"), a);
-		break;
-	case RS_FACT_PROC + RS_PROC_EXIT:
-		name = STR("process.exit");
-		add_int(attrs, &n, RS_K_PROCESS_EXIT_CODE, (f->value >> 8) & 0xff);
-		if (f->value & 0x7f)
-			add_int(attrs, &n, RS_K_RINGSPAN_SIGNAL, f->value & 0x7f);
-		break;
-	case RS_FACT_PROC + RS_PROC_SIGNAL:
-		name = STR("process.signal");
-		add_int(attrs, &n, RS_K_RINGSPAN_SIGNAL, f->value);
-		break;
-	case RS_FACT_PROC + RS_PROC_OOM:
-		name = STR("process.oom_kill");
-		break;
-	}
-	ev->name = rs_arena_str(a, name);
-	own = n ? rs_arena_alloc(a, n * sizeof(*own)) : NULL;
-	ev->attrs = own ? (struct rs_attrs){ .a = memcpy(own, attrs, n * sizeof(*own)), .n = n } :
-			  (struct rs_attrs){ .dropped = n };
-}
-
-static void add_events(const struct rs_trace *t, const struct rs_open *o, struct rs_span *s, struct rs_arena *a)
-{
-	struct rs_event *ev;
-
-	s->dropped_events = o->dropped_facts;
-	if (!o->nfacts)
-		return;
-	ev = rs_arena_alloc(a, o->nfacts * sizeof(*ev));
-	if (!ev) {
-		s->dropped_events += o->nfacts;
-		return;
-	}
-	for (uint32_t i = 0; i < o->nfacts; i++) {
-		ev[i].time_ns = o->facts[i].ts_ns + (uint64_t)t->wall_offset;
-		describe_fact(&o->facts[i], &ev[i], a);
-	}
-	s->events = ev;
-	s->nevents = o->nfacts;
 }
 
 /* Whom the other node's agent calls the client's span. Not where the client was met on this node. */
@@ -256,8 +185,9 @@ int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *pro
 		rs_build_int(&build, RS_K_HTTP_REQUEST_RESEND_COUNT, o->resend);
 	if (o->x.cut)
 		rs_build_bool(&build, RS_K_RINGSPAN_INCOMPLETE, true);
-	rs_build_finish(&build);
-	add_events(t, o, s, &b->arena);
+	rs_trace_events(t, o, &build);
 	add_links(o, s, &b->arena);
+	rs_limits_apply(&t->limits, &build);
+	rs_build_finish(&build);
 	return 0;
 }

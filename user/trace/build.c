@@ -8,7 +8,7 @@ void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *ar
 	b->n = b->dropped = 0;
 }
 
-static void add(struct rs_build *b, enum rs_known_key k, struct rs_val val)
+void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val)
 {
 	if (b->n == RS_BUILD_ATTRS) {
 		b->dropped++;
@@ -25,17 +25,17 @@ void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value)
 		b->dropped++;
 		return;
 	}
-	add(b, k, (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
+	rs_build_add(b, k, (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
 }
 
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value)
 {
-	add(b, k, (struct rs_val){ .type = RS_VAL_INT, .i = value });
+	rs_build_add(b, k, (struct rs_val){ .type = RS_VAL_INT, .i = value });
 }
 
 void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value)
 {
-	add(b, k, (struct rs_val){ .type = RS_VAL_BOOL, .b = value });
+	rs_build_add(b, k, (struct rs_val){ .type = RS_VAL_BOOL, .b = value });
 }
 
 void rs_build_name(struct rs_build *b, struct str name)

@@ -24,6 +24,7 @@ void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *ar
 void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value);
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value);
 void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value);
+void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val); /* borrowed, for the batch's life */
 void rs_build_name(struct rs_build *b, struct str name);
 /* Copies the collected attributes to the span. */
 void rs_build_finish(struct rs_build *b);

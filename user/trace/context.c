@@ -10,7 +10,8 @@
 void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint32_t max_requests,
 		   struct rs_pair *pair, struct rs_counters *n)
 {
-	*t = (struct rs_trace){ .pair = pair, .n = n, .join = RS_JOIN_NODE };
+	*t = (struct rs_trace){ .pair = pair, .n = n, .join = RS_JOIN_NODE, .events = RS_EVENTS_SPAN };
+	t->limits = RS_LIMITS_DEFAULT;
 	rs_ids_init(&t->ids, seed);
 	for (uint8_t i = 0; i < RS_PROP_COUNT; i++)
 		t->propagators.v[t->propagators.n++] = i;
@@ -36,6 +37,15 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
 
 	rs_propagators_parse(str_c(cfg->propagators), &t->propagators, &unknown);
 	t->join = (enum rs_join_mode)cfg->join;
+	t->events = (enum rs_events_mode)cfg->events;
+	t->limits = (struct rs_limits){
+		.attributes = (uint32_t)cfg->max_attributes,
+		.events = (uint32_t)cfg->max_events,
+		.links = (uint32_t)cfg->max_links,
+		.event_attributes = (uint32_t)cfg->max_event_attributes,
+		.link_attributes = (uint32_t)cfg->max_link_attributes,
+		.value_length = (uint32_t)cfg->max_value_length,
+	};
 	return unknown;
 }
 

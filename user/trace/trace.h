@@ -29,6 +29,7 @@
 #include "trace/connect.h"
 #include "trace/ids.h"
 #include "trace/join.h"
+#include "trace/limits.h"
 #include "trace/propagate.h"
 #include "trace/root.h"
 #include "trace/span.h"
@@ -43,10 +44,19 @@ enum rs_join_mode {
 	RS_JOIN_CLUSTER, /* every node runs ringspan: derive what the other agent calls the parent */
 };
 
+/* --events */
+enum rs_events_mode {
+	RS_EVENTS_OFF,
+	RS_EVENTS_SPAN,	      /* as events of the span */
+	RS_EVENTS_ATTRIBUTES, /* in summary, as attributes */
+};
+
 struct rs_trace {
 	struct rs_ids ids;
 	struct rs_propagators propagators; /* all, in their order; may be replaced */
 	enum rs_join_mode join;
+	enum rs_events_mode events;
+	struct rs_limits limits;
 	struct rs_threads threads;
 	struct rs_connects connects;
 	struct rs_joins joins;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Threads, roots, joins and limits, each alone; together they are in tests/golden/trace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "trace/join.h"
+#include "trace/limits.h"
+#include "trace/root.h"
+#include "trace/thread.h"
+
+static struct rs_open *open_new(void)
+{
+	struct rs_open *o = calloc(1, sizeof(*o));
+
+	assert_non_null(o);
+	o->x.request_done = true;
+	rs_list_init(&o->of_thread);
+	return o;
+}
+
+static void test_last_active(void **state)
+{
+	enum { N = 200 };
+	struct rs_counters n = { 0 };
+	struct rs_threads ts;
+	struct rs_open *o[N];
+	struct rs_thread *th;
+
+	(void)state;
+	rs_threads_init(&ts, 4, &n);
+	th = rs_thread_get(&ts, 1, 10);
+	assert_null(rs_thread_last(th));
+	for (int i = 0; i < N; i++) {
+		o[i] = open_new();
+		rs_thread_at(th, o[i]);
+		assert_ptr_equal(rs_thread_last(th), o[i]);
+		assert_int_equal(th->ndark, i);
+	}
+	/* They end in an order that has nothing to do with the one they came in. */
+	for (int i = 0; i < N; i++) {
+		struct rs_open *end = o[i * 77 % N];
+
+		assert_non_null(end->thread);
+		rs_thread_leave(end);
+		assert_null(end->thread);
+	}
+	assert_null(rs_thread_last(th));
+	assert_null(th->at);
+	assert_int_equal(th->ndark, 0);
+	for (int i = 0; i < N; i++)
+		free(o[i]);
+	rs_threads_release(&ts);
+}
+
+static void test_dark(void **state)
+{
+	struct rs_counters n = { 0 };
+	struct rs_open *a = open_new(), *b = open_new();
+	struct rs_threads ts;
+	struct rs_thread *th, *other;
+
+	(void)state;
+	rs_threads_init(&ts, 4, &n);
+	th = rs_thread_get(&ts, 1, 10);
+	rs_thread_at(th, a);
+	assert_ptr_equal(rs_thread_certain(th), a);
+	a->waits = 1; /* a call of a's is under way: that is what it waits for */
+	rs_thread_at(th, b);
+	assert_ptr_equal(rs_thread_certain(th), b);
+	a->waits = 0;
+	rs_thread_update(a);
+	assert_null(rs_thread_certain(th));
+	a->x.has_response = true;
+	rs_thread_update(a);
+	assert_ptr_equal(rs_thread_certain(th), b);
+	a->x.has_response = false;
+	rs_thread_update(a);
+	assert_null(rs_thread_certain(th));
+	/* Heard of elsewhere: it is there now. */
+	other = rs_thread_get(&ts, 1, 11);
+	rs_thread_at(other, a);
+	assert_ptr_equal(rs_thread_certain(th), b);
+	assert_ptr_equal(rs_thread_certain(other), a);
+	rs_thread_leave(b);
+	assert_null(rs_thread_certain(th));
+	rs_thread_leave(a);
+	rs_threads_release(&ts);
+	free(a);
+	free(b);
+}
+
+static void test_thread_ids(void **state)
+{
+	struct rs_counters n = { 0 };
+	struct rs_open *a = open_new();
+	struct rs_threads ts;
+
+	(void)state;
+	rs_threads_init(&ts, 2, &n);
+	rs_thread_at(rs_thread_get(&ts, 1, 10), a);
+	assert_null(rs_thread_find(&ts, 2, 10)); /* another process's */
+	assert_null(rs_thread_get(&ts, 2, 10)->at);
+	assert_null(a->thread);
+	rs_thread_at(rs_thread_get(&ts, 2, 10), a);
+	rs_thread_get(&ts, 2, 11);
+	rs_thread_get(&ts, 2, 12);
+	assert_int_equal(n.v[RS_C_TRACE_THREADS_EVICTED], 1);
+	assert_null(a->thread);
+	rs_threads_release(&ts);
+	free(a);
+}
+
+static void test_roots(void **state)
+{
+	struct rs_pool pool;
+	struct rs_root *a, *b, *c;
+
+	(void)state;
+	rs_pool_init(&pool, sizeof(struct rs_root), 3);
+	a = rs_root_new(&pool);
+	b = rs_root_new(&pool);
+	c = rs_root_new(&pool);
+	assert_null(rs_root_new(&pool));
+	assert_true(rs_root_merge(a, b));
+	assert_true(rs_root_merge(b, c));
+	assert_ptr_equal(rs_root_of(a), c);
+	assert_true(rs_root_merge(c, a)); /* the same already */
+	rs_root_put(&pool, c);
+	rs_root_put(&pool, b);
+	assert_int_equal(pool.in_use, 3); /* a leads to them */
+	rs_root_put(&pool, a);
+	assert_int_equal(pool.in_use, 0);
+
+	a = rs_root_new(&pool);
+	b = rs_root_new(&pool);
+	a->emitted = true;
+	assert_false(rs_root_merge(a, b));
+	assert_true(rs_root_merge(b, a));
+	rs_root_put(&pool, a);
+	rs_root_put(&pool, b);
+	rs_root_put(&pool, NULL);
+	assert_int_equal(pool.in_use, 0);
+	rs_pool_release(&pool);
+}
+
+static void test_joins(void **state)
+{
+	struct rs_msg m = { .type = RS_MSG_REQUEST, .seq = 7, .nfields = 2 };
+	struct rs_open *c = open_new(), *s = open_new(), *s2 = open_new();
+	uint8_t t1[16], t2[16], p1[8], p2[8];
+	struct rs_joins j;
+	uint64_t key;
+
+	(void)state;
+	m.fields[0] = (struct rs_field){ RS_F_PROTO, STR("GET") };
+	m.fields[1] = (struct rs_field){ RS_F_PROTO + 1, STR("/a/long/enough/target") };
+	key = rs_join_key(&m);
+	assert_true(key > 1 && !(key & 1));
+	m.fields[1].value = STR("/a/long/enough/tarGet");
+	assert_int_not_equal(rs_join_key(&m), key);
+	m.fields[1].value = STR("/a/long/enough/target");
+	m.seq = 8;
+	assert_int_not_equal(rs_join_key(&m), key);
+	m.seq = 0;
+	assert_int_equal(rs_join_key(&m), 0);
+	m.seq = 7;
+	m.flags = RS_MSGF_CUT;
+	assert_int_equal(rs_join_key(&m), 0);
+
+	rs_join_ids(key, t1, p1);
+	rs_join_ids(key, t2, p2);
+	assert_memory_equal(t1, t2, 16);
+	assert_memory_equal(p1, p2, 8);
+	rs_join_ids(key + 2, t2, p2);
+	assert_memory_not_equal(t1, t2, 16);
+	assert_memory_not_equal(p1, p2, 8);
+
+	rs_joins_init(&j, 16);
+	c->x.role = RS_ROLE_CLIENT;
+	s->x.role = s2->x.role = RS_ROLE_SERVER;
+	c->join_key = s->join_key = s2->join_key = key;
+	assert_null(rs_join_meet(&j, s));
+	assert_null(rs_join_meet(&j, s2)); /* the same again: the newer one counts */
+	rs_join_forget(&j, s);		   /* and is not taken out with the older */
+	assert_ptr_equal(rs_join_meet(&j, c), s2);
+	s->join_key = key;
+	assert_null(rs_join_meet(&j, s));
+	rs_join_forget(&j, s);
+	c->join_key = key;
+	assert_null(rs_join_meet(&j, c));
+	rs_joins_release(&j);
+	free(c);
+	free(s);
+	free(s2);
+}
+
+static void test_cut(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t max;
+		size_t want;
+	} cases[] = {
+		{ "abc", 3, 3 },	      { "abc", 2, 2 },	       { "abc", 9, 3 },
+		{ "\xc3\xa9\xc3\xa9", 1, 2 }, { "\xe6\x97\xa5x", 1, 3 }, { "\xf0\x9f\x98\x80x", 1, 4 },
+		{ "\xf0\x9f\x98\x80x", 2, 5 }, { "\xf0\x9f", 1, 2 },       { "\xff\xff\xff", 2, 2 },
+		{ "\xc3z", 1, 1 },	      { "", 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(rs_limits_cut(cases[i].text, strlen(cases[i].text), cases[i].max), cases[i].want);
+}
+
+static void test_limits(void **state)
+{
+	struct rs_attr attrs[3] = { { .val = { .type = RS_VAL_STR, .len = 4, .str = "\xc3\xa9zz" } } };
+	struct rs_event events[2] = { { .attrs = { attrs, 3, 1 } }, { 0 } };
+	struct rs_link links[2] = { { .attrs = { attrs, 1, 0 } } };
+	struct rs_span s = { .events = events, .nevents = 2, .links = links, .nlinks = 2, .dropped_links = 1 };
+	struct rs_build *b = calloc(1, sizeof(*b));
+
+	(void)state;
+	assert_non_null(b);
+	b->span = &s;
+	b->n = 5;
+	rs_limits_apply(&(struct rs_limits){ 3, 1, 1, 2, 0, 2 }, b);
+	assert_int_equal(b->n, 3);
+	assert_int_equal(b->dropped, 2);
+	assert_int_equal(s.nevents, 1);
+	assert_int_equal(s.dropped_events, 1);
+	assert_int_equal(s.nlinks, 1);
+	assert_int_equal(s.dropped_links, 2);
+	assert_int_equal(events[0].attrs.n, 2);
+	assert_int_equal(events[0].attrs.dropped, 2);
+	assert_int_equal(attrs[0].val.len, 3);
+	assert_int_equal(links[0].attrs.n, 0);
+	assert_int_equal(links[0].attrs.dropped, 1);
+	free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_last_active), cmocka_unit_test(test_dark),   cmocka_unit_test(test_thread_ids),
+		cmocka_unit_test(test_roots),	    cmocka_unit_test(test_joins),  cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
+}
