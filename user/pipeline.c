@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline.h"
+#include "pipeline_parts.h"
 
 /*
  * The flow, top to bottom:
@@ -7,20 +7,6 @@
  *   record -> connection -> bytes to messages (l7) -> request and response (pair)
  *          -> trace context (trace) -> span (assemble) -> batch -> flush
  */
-
-static void finish(struct rs_pipeline *pl, struct rs_open *o);
-
-/* What rs_l7_data() calls back for each message of a connection. */
-struct feed {
-	struct rs_pipeline *pl;
-	struct rs_conn *c;
-};
-
-static void end_open(struct rs_pipeline *pl, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)
-{
-	rs_pair_end(&pl->pair, o, end, ts_ns);
-	finish(pl, o);
-}
 
 /*
  * Bytes of the responses' direction were passed over before this one. What was open by then may have had
@@ -36,13 +22,13 @@ static void end_missed(struct rs_pipeline *pl, struct rs_conn *c, const struct r
 		if (o->x.start_ns > c->missed_ns[m->dir & 1] && !c->confused)
 			break;
 		c->confused = c->pipelined;
-		end_open(pl, o, RS_XEND_LOST, m->start_ns);
+		rs_pl_end_open(pl, o, RS_XEND_LOST, m->start_ns);
 	}
 }
 
-static void on_message(void *arg, const struct rs_msg *m)
+void rs_pl_message(void *arg, const struct rs_msg *m)
 {
-	struct feed *f = arg;
+	struct rs_feed *f = arg;
 	struct rs_pipeline *pl = f->pl;
 	struct rs_open *o;
 
@@ -50,7 +36,7 @@ static void on_message(void *arg, const struct rs_msg *m)
 		end_missed(pl, f->c, m);
 	if (m->type == RS_MSG_REQUEST && rs_pair_full(&pl->pair)) {
 		pl->n.v[RS_C_PAIR_EVICTED]++;
-		end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
+		rs_pl_end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
 	}
 	o = rs_pair_add(&pl->pair, f->c, m);
 	if (!o)
@@ -62,7 +48,7 @@ static void on_message(void *arg, const struct rs_msg *m)
 	}
 	rs_trace_message(&pl->trace, o, m);
 	if (o->finished)
-		finish(pl, o);
+		rs_pl_finish(pl, o);
 }
 
 static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct rs_proc *p)
@@ -130,7 +116,7 @@ static void emit_sampled(struct rs_pipeline *pl, struct rs_open *o, struct rs_pr
 }
 
 /* A finished exchange becomes a span and is given back. */
-static void emit(struct rs_pipeline *pl, struct rs_open *o)
+void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 {
 	struct rs_proc *p;
 
@@ -149,92 +135,12 @@ static void emit(struct rs_pipeline *pl, struct rs_open *o)
 		rs_pipeline_flush(pl);
 }
 
-/* Its connection may go meanwhile. False: there is no room. */
-static bool hold(struct rs_pipeline *pl, struct rs_open *o)
-{
-	struct rs_held *h = rs_pool_get(&pl->held_pool);
-
-	if (!h)
-		return false;
-	h->o = o;
-	h->conn = *o->x.conn;
-	o->x.conn = &h->conn;
-	rs_pair_detach(&pl->pair, o);
-	rs_list_add_tail(&pl->held, &h->node);
-	return true;
-}
-
-/* Those that need not wait any more; `all`: whether or not. */
-static void release_held(struct rs_pipeline *pl, bool all)
-{
-	while (!rs_list_empty(&pl->held)) {
-		struct rs_held *h = rs_list_entry(pl->held.next, struct rs_held, node);
-
-		if (!all && rs_trace_waits(h->o, pl->now))
-			return;
-		emit(pl, h->o);
-		rs_list_del(&h->node);
-		rs_pool_put(&pl->held_pool, h);
-	}
-}
-
-static void finish(struct rs_pipeline *pl, struct rs_open *o)
+void rs_pl_finish(struct rs_pipeline *pl, struct rs_open *o)
 {
 	rs_trace_end(&pl->trace, o);
-	if (!pl->done && rs_trace_waits(o, pl->now) && hold(pl, o))
+	if (!pl->done && rs_trace_waits(o, pl->now) && rs_pl_hold(pl, o))
 		return;
-	emit(pl, o);
-}
-
-/* All open exchanges of a connection end, but `keep` (NULL: none). */
-static void end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_open *keep, enum rs_xend end,
-			  uint64_t ts_ns)
-{
-	struct rs_list *pos, *tmp;
-
-	rs_list_for_each_safe (pos, tmp, &c->open) {
-		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
-		enum rs_xend why = end;
-
-		if (o == keep)
-			continue;
-		if (why == RS_XEND_CLOSED && c->reset)
-			why = RS_XEND_RESET;
-		if (why == RS_XEND_CLOSED && o->proc_gone)
-			why = RS_XEND_PROC_GONE;
-		end_open(pl, o, why, ts_ns);
-	}
-}
-
-/* The process that uses a connection now: its exit is the connection's business. */
-static void set_proc(struct rs_conn *c, struct rs_proc *p)
-{
-	if (c->proc == p)
-		return;
-	if (c->proc) {
-		rs_list_del(&c->of_proc);
-		c->proc->nconns--;
-	}
-	c->proc = p;
-	if (p) {
-		rs_list_add_tail(&p->conns, &c->of_proc);
-		p->nconns++;
-	}
-}
-
-static void drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
-{
-	struct feed f = { pl, c };
-	uint64_t id = c->info.id;
-
-	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, on_message, &f);
-	end_exchanges(pl, c, NULL, end, ts_ns);
-	rs_trace_conn_gone(&pl->trace, c);
-	rs_l7_release(&c->l7, &pl->l7);
-	set_proc(c, NULL);
-	rs_conns_drop(&pl->conns, c);
-	if (pl->l7.policy)
-		pl->l7.policy(pl->l7.policy_arg, id, NULL);
+	rs_pl_emit(pl, o);
 }
 
 static struct rs_conn *get_conn(struct rs_pipeline *pl, uint64_t id, bool *ret_new)
@@ -243,7 +149,7 @@ static struct rs_conn *get_conn(struct rs_pipeline *pl, uint64_t id, bool *ret_n
 
 	if (!c && rs_conns_oldest(&pl->conns)) {
 		pl->n.v[RS_C_CONN_EVICTED]++;
-		drop_conn(pl, rs_conns_oldest(&pl->conns), RS_XEND_TIMEOUT, pl->now);
+		rs_pl_drop_conn(pl, rs_conns_oldest(&pl->conns), RS_XEND_TIMEOUT, pl->now);
 		c = rs_conns_get(&pl->conns, id, ret_new);
 	}
 	return c;
@@ -261,7 +167,7 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	c->synced = is_new && !(ev->h.flags & RS_EVF_PRESENT);
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
 	if (ev->tgid)
-		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
+		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
 	if (ev->role == RS_ROLE_CLIENT && c->synced)
 		rs_trace_connect(&pl->trace, c->info.id, ev->tid);
 }
@@ -270,7 +176,7 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 {
 	bool is_new;
 	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
-	struct feed f = { pl, c };
+	struct rs_feed f = { pl, c };
 	unsigned dir = ev->dir & 1;
 
 	pl->n.v[RS_C_CONN_RECORDS]++;
@@ -284,73 +190,37 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		pl->n.v[RS_C_CONN_LOST]++;
 		/* Inside a body of known length nothing of interest is missing. */
 		if (ev->off - c->next_off[dir] > c->l7.s[dir].skip)
-			end_exchanges(pl, c, rs_pair_lost(c, ev->dir), RS_XEND_LOST, ev->h.ts_ns);
+			rs_pl_end_exchanges(pl, c, rs_pair_lost(c, ev->dir), RS_XEND_LOST,
+					    ev->h.ts_ns);
 	}
 	if (ev->off + ev->len > c->next_off[dir])
 		c->next_off[dir] = ev->off + ev->len;
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
 	if (!c->proc || c->proc->tgid != ev->tgid)
-		set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
+		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
 	pl->n.v[RS_C_CONN_PASSED]++;
-	rs_l7_data(&c->l7, &pl->l7, ev, on_message, &f);
+	rs_l7_data(&c->l7, &pl->l7, ev, rs_pl_message, &f);
 	if (c->l7.s[dir].out_of_step)
 		c->missed_ns[dir] = ev->h.ts_ns;
-}
-
-/* Can a response still come after this end of a direction? */
-static bool response_impossible(const struct rs_conn *c, enum rs_ev_how how)
-{
-	const struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
-
-	if (how == RS_CLOSE_ALL)
-		return true;
-	return o->x.role == RS_ROLE_CLIENT ? how == RS_CLOSE_IN : how == RS_CLOSE_OUT;
-}
-
-/*
- * A write and a reset that crosses it are recorded the wrong way round: the socket is closed inside the
- * system call, whose own record comes at its end. Resets we send are recorded after the close, too. So a
- * connection with an open request stays a little longer.
- */
-#define CLOSE_GRACE_NS 50000000ull
-
-static void close_conn(struct rs_pipeline *pl, struct rs_conn *c, uint64_t ts_ns)
-{
-	if (c->nopen == 0) {
-		drop_conn(pl, c, RS_XEND_CLOSED, ts_ns);
-	} else if (!c->closed_ns) {
-		c->closed_ns = ts_ns;
-		rs_list_add_tail(&pl->closing, &c->closing);
-	}
-}
-
-static void end_closing(struct rs_pipeline *pl, uint64_t grace_ns)
-{
-	while (!rs_list_empty(&pl->closing)) {
-		struct rs_conn *c = rs_list_entry(pl->closing.next, struct rs_conn, closing);
-
-		if (pl->now - c->closed_ns < grace_ns)
-			break;
-		drop_conn(pl, c, RS_XEND_CLOSED, c->closed_ns);
-	}
 }
 
 static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
 {
 	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
-	struct feed f = { pl, c };
+	struct rs_feed f = { pl, c };
 
 	if (!c) { /* refused, or not used: it was opened for nothing */
-		rs_connect_forget(&pl->trace.connects, rs_connect_find(&pl->trace.connects, ev->conn));
+		rs_connect_forget(&pl->trace.connects,
+				  rs_connect_find(&pl->trace.connects, ev->conn));
 		return;
 	}
 	if (ev->how == RS_CLOSE_ALL) {
-		close_conn(pl, c, ev->h.ts_ns);
+		rs_pl_close_conn(pl, c, ev->h.ts_ns);
 		return;
 	}
-	rs_l7_close(&c->l7, &pl->l7, ev->how, ev->h.ts_ns, on_message, &f);
-	if (!rs_list_empty(&c->open) && response_impossible(c, ev->how))
-		end_exchanges(pl, c, NULL, RS_XEND_CLOSED, ev->h.ts_ns);
+	rs_l7_close(&c->l7, &pl->l7, ev->how, ev->h.ts_ns, rs_pl_message, &f);
+	if (!rs_list_empty(&c->open) && rs_pl_response_impossible(c, ev->how))
+		rs_pl_end_exchanges(pl, c, NULL, RS_XEND_CLOSED, ev->h.ts_ns);
 }
 
 static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
@@ -374,8 +244,8 @@ static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
 		return;
 	}
 	/* The oldest open request is the one that is being answered. */
-	rs_pair_fact(rs_list_entry(c->open.next, struct rs_open, of_conn), (uint8_t)ev->fact, ev->value,
-		     ev->h.ts_ns);
+	rs_pair_fact(rs_list_entry(c->open.next, struct rs_open, of_conn), (uint8_t)ev->fact,
+		     ev->value, ev->h.ts_ns);
 }
 
 static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
@@ -399,7 +269,8 @@ static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
 			struct rs_open *o = rs_list_entry(x, struct rs_open, of_conn);
 
 			rs_pair_fact(o, (uint8_t)(RS_FACT_PROC + ev->event),
-				     ev->event == RS_PROC_SIGNAL ? ev->signal : ev->code, ev->h.ts_ns);
+				     ev->event == RS_PROC_SIGNAL ? ev->signal : ev->code,
+				     ev->h.ts_ns);
 			/* Its sockets close right after, unless another process shares them. */
 			if (ev->event == RS_PROC_EXIT)
 				o->proc_gone = true;
@@ -437,71 +308,7 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		return;
 	}
 	pl->n.v[RS_C_SOURCE_PASSED]++;
-	release_held(pl, false);
-}
-
-/* An exited process: its exchanges end if its sockets did not close by themselves (Unix sockets tell
- * nobody), and it is forgotten when no connection is left. */
-#define PROC_GRACE_NS 200000000ull
-
-void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
-{
-	struct rs_list *pos, *tmp;
-
-	if (now_ns > pl->now)
-		pl->now = now_ns;
-	end_closing(pl, CLOSE_GRACE_NS);
-	rs_list_for_each_safe (pos, tmp, &pl->procs.lru) {
-		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
-
-		if (!p->exited)
-			continue;
-		while (!rs_list_empty(&p->conns)) {
-			struct rs_conn *c = rs_list_entry(p->conns.next, struct rs_conn, of_proc);
-
-			if (pl->now - c->last_ns < PROC_GRACE_NS)
-				break;
-			end_exchanges(pl, c, NULL, RS_XEND_PROC_GONE, c->last_ns);
-			set_proc(c, NULL);
-		}
-		if (p->nconns == 0)
-			rs_procs_gone(&pl->procs, p);
-	}
-	while (pl->o.request_timeout_ns && rs_pair_oldest(&pl->pair)) {
-		struct rs_open *o = rs_pair_oldest(&pl->pair);
-
-		if (pl->now - o->x.start_ns < pl->o.request_timeout_ns)
-			break;
-		end_open(pl, o, RS_XEND_TIMEOUT, pl->now);
-	}
-	release_held(pl, false);
-}
-
-void rs_pipeline_sweep_begin(struct rs_pipeline *pl)
-{
-	pl->conns.epoch++;
-}
-
-void rs_pipeline_sweep_live(struct rs_pipeline *pl, uint64_t conn)
-{
-	struct rs_conn *c = rs_conns_find(&pl->conns, conn);
-
-	if (c)
-		c->epoch = pl->conns.epoch;
-}
-
-void rs_pipeline_sweep_end(struct rs_pipeline *pl)
-{
-	struct rs_list *pos, *tmp;
-
-	rs_list_for_each_safe (pos, tmp, &pl->conns.lru) {
-		struct rs_conn *c = rs_list_entry(pos, struct rs_conn, lru);
-
-		if (c->epoch == pl->conns.epoch)
-			continue;
-		pl->n.v[RS_C_CONN_SWEPT]++;
-		drop_conn(pl, c, RS_XEND_CLOSED, c->last_ns);
-	}
+	rs_pl_release_held(pl, false);
 }
 
 void rs_pipeline_flush(struct rs_pipeline *pl)
@@ -509,18 +316,6 @@ void rs_pipeline_flush(struct rs_pipeline *pl)
 	if (pl->batch.nspans)
 		pl->flush(pl->arg, &pl->batch);
 	rs_batch_reset(&pl->batch);
-}
-
-void rs_pipeline_finish(struct rs_pipeline *pl)
-{
-	end_closing(pl, 0);
-	while (rs_conns_oldest(&pl->conns)) {
-		struct rs_conn *c = rs_conns_oldest(&pl->conns);
-
-		drop_conn(pl, c, RS_XEND_STOPPED, pl->now);
-	}
-	release_held(pl, true);
-	rs_pipeline_flush(pl);
 }
 
 void rs_pipeline_gauges(struct rs_pipeline *pl)
@@ -553,7 +348,8 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
-	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, pl->o.max_requests, &pl->pair, &pl->n);
+	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, pl->o.max_requests, &pl->pair,
+		      &pl->n);
 	rs_pool_init(&pl->held_pool, sizeof(struct rs_held), pl->o.max_requests / 4);
 	rs_list_init(&pl->held);
 	pl->trace.wall_offset = pl->o.wall_offset;
@@ -577,7 +373,7 @@ void rs_pipeline_release(struct rs_pipeline *pl)
 		}
 		rs_trace_conn_gone(&pl->trace, c);
 		rs_l7_release(&c->l7, &pl->l7);
-		set_proc(c, NULL);
+		rs_pl_set_proc(c, NULL);
 		rs_conns_drop(&pl->conns, c);
 	}
 	rs_pool_release(&pl->held_pool); /* what it refers to goes with the pools below */

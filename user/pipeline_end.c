@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How connections and exchanges end: by their records, by time, by a sweep, or with the input. */
+#include "pipeline_parts.h"
+
+void rs_pl_end_open(struct rs_pipeline *pl, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)
+{
+	rs_pair_end(&pl->pair, o, end, ts_ns);
+	rs_pl_finish(pl, o);
+}
+
+/* All open exchanges of a connection end, but `keep` (NULL: none). */
+void rs_pl_end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_open *keep,
+			 enum rs_xend end, uint64_t ts_ns)
+{
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &c->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
+		enum rs_xend why = end;
+
+		if (o == keep)
+			continue;
+		if (why == RS_XEND_CLOSED && c->reset)
+			why = RS_XEND_RESET;
+		if (why == RS_XEND_CLOSED && o->proc_gone)
+			why = RS_XEND_PROC_GONE;
+		rs_pl_end_open(pl, o, why, ts_ns);
+	}
+}
+
+/* The process that uses a connection now: its exit is the connection's business. */
+void rs_pl_set_proc(struct rs_conn *c, struct rs_proc *p)
+{
+	if (c->proc == p)
+		return;
+	if (c->proc) {
+		rs_list_del(&c->of_proc);
+		c->proc->nconns--;
+	}
+	c->proc = p;
+	if (p) {
+		rs_list_add_tail(&p->conns, &c->of_proc);
+		p->nconns++;
+	}
+}
+
+void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
+{
+	struct rs_feed f = { pl, c };
+	uint64_t id = c->info.id;
+
+	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, rs_pl_message, &f);
+	rs_pl_end_exchanges(pl, c, NULL, end, ts_ns);
+	rs_trace_conn_gone(&pl->trace, c);
+	rs_l7_release(&c->l7, &pl->l7);
+	rs_pl_set_proc(c, NULL);
+	rs_conns_drop(&pl->conns, c);
+	if (pl->l7.policy)
+		pl->l7.policy(pl->l7.policy_arg, id, NULL);
+}
+
+/* Can a response still come after this end of a direction? */
+bool rs_pl_response_impossible(const struct rs_conn *c, enum rs_ev_how how)
+{
+	const struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
+
+	if (how == RS_CLOSE_ALL)
+		return true;
+	return o->x.role == RS_ROLE_CLIENT ? how == RS_CLOSE_IN : how == RS_CLOSE_OUT;
+}
+
+/*
+ * A write and a reset that crosses it are recorded the wrong way round: the socket is closed inside the
+ * system call, whose own record comes at its end. Resets we send are recorded after the close, too. So a
+ * connection with an open request stays a little longer.
+ */
+#define CLOSE_GRACE_NS 50000000ull
+
+void rs_pl_close_conn(struct rs_pipeline *pl, struct rs_conn *c, uint64_t ts_ns)
+{
+	if (c->nopen == 0) {
+		rs_pl_drop_conn(pl, c, RS_XEND_CLOSED, ts_ns);
+	} else if (!c->closed_ns) {
+		c->closed_ns = ts_ns;
+		rs_list_add_tail(&pl->closing, &c->closing);
+	}
+}
+
+static void end_closing(struct rs_pipeline *pl, uint64_t grace_ns)
+{
+	while (!rs_list_empty(&pl->closing)) {
+		struct rs_conn *c = rs_list_entry(pl->closing.next, struct rs_conn, closing);
+
+		if (pl->now - c->closed_ns < grace_ns)
+			break;
+		rs_pl_drop_conn(pl, c, RS_XEND_CLOSED, c->closed_ns);
+	}
+}
+
+/* Its connection may go meanwhile. False: there is no room. */
+bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o)
+{
+	struct rs_held *h = rs_pool_get(&pl->held_pool);
+
+	if (!h)
+		return false;
+	h->o = o;
+	h->conn = *o->x.conn;
+	o->x.conn = &h->conn;
+	rs_pair_detach(&pl->pair, o);
+	rs_list_add_tail(&pl->held, &h->node);
+	return true;
+}
+
+/* Those that need not wait any more; `all`: whether or not. */
+void rs_pl_release_held(struct rs_pipeline *pl, bool all)
+{
+	while (!rs_list_empty(&pl->held)) {
+		struct rs_held *h = rs_list_entry(pl->held.next, struct rs_held, node);
+
+		if (!all && rs_trace_waits(h->o, pl->now))
+			return;
+		rs_pl_emit(pl, h->o);
+		rs_list_del(&h->node);
+		rs_pool_put(&pl->held_pool, h);
+	}
+}
+
+/* An exited process: its exchanges end if its sockets did not close by themselves (Unix sockets tell
+ * nobody), and it is forgotten when no connection is left. */
+#define PROC_GRACE_NS 200000000ull
+
+void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
+{
+	struct rs_list *pos, *tmp;
+
+	if (now_ns > pl->now)
+		pl->now = now_ns;
+	end_closing(pl, CLOSE_GRACE_NS);
+	rs_list_for_each_safe (pos, tmp, &pl->procs.lru) {
+		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
+
+		if (!p->exited)
+			continue;
+		while (!rs_list_empty(&p->conns)) {
+			struct rs_conn *c = rs_list_entry(p->conns.next, struct rs_conn, of_proc);
+
+			if (pl->now - c->last_ns < PROC_GRACE_NS)
+				break;
+			rs_pl_end_exchanges(pl, c, NULL, RS_XEND_PROC_GONE, c->last_ns);
+			rs_pl_set_proc(c, NULL);
+		}
+		if (p->nconns == 0)
+			rs_procs_gone(&pl->procs, p);
+	}
+	while (pl->o.request_timeout_ns && rs_pair_oldest(&pl->pair)) {
+		struct rs_open *o = rs_pair_oldest(&pl->pair);
+
+		if (pl->now - o->x.start_ns < pl->o.request_timeout_ns)
+			break;
+		rs_pl_end_open(pl, o, RS_XEND_TIMEOUT, pl->now);
+	}
+	rs_pl_release_held(pl, false);
+}
+
+void rs_pipeline_sweep_begin(struct rs_pipeline *pl)
+{
+	pl->conns.epoch++;
+}
+
+void rs_pipeline_sweep_live(struct rs_pipeline *pl, uint64_t conn)
+{
+	struct rs_conn *c = rs_conns_find(&pl->conns, conn);
+
+	if (c)
+		c->epoch = pl->conns.epoch;
+}
+
+void rs_pipeline_sweep_end(struct rs_pipeline *pl)
+{
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &pl->conns.lru) {
+		struct rs_conn *c = rs_list_entry(pos, struct rs_conn, lru);
+
+		if (c->epoch == pl->conns.epoch)
+			continue;
+		pl->n.v[RS_C_CONN_SWEPT]++;
+		rs_pl_drop_conn(pl, c, RS_XEND_CLOSED, c->last_ns);
+	}
+}
+
+void rs_pipeline_finish(struct rs_pipeline *pl)
+{
+	end_closing(pl, 0);
+	while (rs_conns_oldest(&pl->conns)) {
+		struct rs_conn *c = rs_conns_oldest(&pl->conns);
+
+		rs_pl_drop_conn(pl, c, RS_XEND_STOPPED, pl->now);
+	}
+	rs_pl_release_held(pl, true);
+	rs_pipeline_flush(pl);
+}
