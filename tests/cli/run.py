@@ -193,7 +193,7 @@ def test_unknown_words():
     fails(ringspan("status", "extra"), 2, "unexpected argument 'extra'")
     fails(ringspan("status", "--", "ls"), 2, "ringspan trace -- CMD")
     fails(ringspan("status", "--json", "--dump"), 2, "exclude each other")
-    fails(ringspan("run", "--exporter", "fiel"), 2, "--exporter", "'fiel'", "did you mean 'file'?")
+    fails(ringspan("run", "--exporter", "fiel"), 2, "unknown exporter 'fiel'", " file")
     fails(ringspan("run", "--exporter", "file"), 2, "--file FILE")
     fails(ringspan("record"), 2, "-o FILE")
     fails(ringspan("check", env={"RINGSPAN_CAPTURE": "x"}), 2, "RINGSPAN_CAPTURE", "'x'")

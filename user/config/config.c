@@ -502,13 +502,29 @@ int rs_config_load(struct rs_config *cfg, int argc, char **argv)
 	return err ? err : rs_config_file(cfg, text, cfg->config);
 }
 
+/* The next word; one that is too long for a line ends after a '|' in it. */
+static struct str next_word(struct str rest, size_t room, struct str *ret_word)
+{
+	struct str after = str_cut(rest, ' ', ret_word);
+	size_t cut = 0, at;
+
+	if (ret_word->len <= room)
+		return after;
+	while ((at = cut + str_find(str_from(*ret_word, cut), '|') + 1) <= room && at < ret_word->len)
+		cut = at;
+	if (!cut)
+		return after;
+	*ret_word = str_at(rest, 0, cut);
+	return str_from(rest, cut);
+}
+
 /* Prints words of `text` from column `indent` on, the first line being at column `at` already. */
 static void wrap(FILE *out, const char *text, int indent, int at)
 {
 	struct str rest = str_c(text), word;
 
 	while (rest.len) {
-		rest = str_cut(rest, ' ', &word);
+		rest = next_word(rest, HELP_WIDTH - (size_t)indent, &word);
 		if (at > indent && at + 1 + (int)word.len > HELP_WIDTH) {
 			fputc('\n', out);
 			at = 0;
