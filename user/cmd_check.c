@@ -17,7 +17,7 @@
 #include "kernel/kernel.h"
 
 #define MAX_FEATURES 64
-#define NAME_COLS    28
+#define NAME_COLS    30
 
 struct check {
 	struct utsname uts;
