@@ -87,5 +87,5 @@ def run(name, formats, check, seeds=100):
                 print(f"seed {seed} {to}: {type(e).__name__} {str(e)[:600]}")
                 if not isinstance(e, Bad) and failed == 1:
                     traceback.print_exc()
-    print(f"{spans} spans decoded\n{name}: {passed} passed, {failed} failed")
+    print(f"{spans} spans decoded\n{passed} passed, {failed} failed, 0 skipped ({name})")
     sys.exit(failed != 0)
