@@ -249,7 +249,9 @@ check-instructions: $(B)/bench/encode ## encoders: instructions per span against
 	$(Q)python3 bench/encode.py $< check $(ARGS)
 bench-encode-update: $(B)/bench/encode ## rewrite bench/baseline.tsv; review the diff
 	$(Q)python3 bench/encode.py $< update $(ARGS)
-.PHONY: bench-encode bench-encode-update check-instructions
+bench-encode-peers: $(B)/bench/encode ## encoders beside otlp-transformer, dd-trace and protobuf's own, as ratios (ARGS=…); no root
+	$(Q)python3 bench/peers.py $< $(ARGS)
+.PHONY: bench-encode bench-encode-peers bench-encode-update check-instructions
 $(B)/bench/peers_msgpack: bench/peers_msgpack.c
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)

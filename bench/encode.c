@@ -15,10 +15,10 @@
 #include "encoder.h"
 #include "spans.h"
 
-#define ROTATE	  8 /* batches of the same shape, so that nothing is learnt by heart */
-#define CHUNK_NS  2000000
-#define CHUNKS	  40
-#define WARM_NS	  30000000
+#define ROTATE	 8 /* batches of the same shape, so that nothing is learnt by heart */
+#define CHUNK_NS 2000000
+#define CHUNKS	 40
+#define WARM_NS	 30000000
 
 /* Allocations of everything in this process: we stand in front of the C library's functions. */
 static unsigned long heap_calls;
@@ -107,7 +107,8 @@ static void copy_glibc(char *to, const char *from, size_t n)
 }
 
 /* The fastest chunk, in ns per call. */
-static double time_copy(void (*copy)(char *, const char *, size_t), char *to, const char *from, size_t n)
+static double time_copy(void (*copy)(char *, const char *, size_t), char *to, const char *from,
+			size_t n)
 {
 	double best = 1e18;
 
@@ -206,12 +207,15 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc < 5) {
-		fputs("usage: encode time|count|write FORMAT WORKLOAD SPANS [base|ssse3|avx2]\n", stderr);
+		fputs("usage: encode time|count|write FORMAT WORKLOAD SPANS [base|ssse3|avx2]\n",
+		      stderr);
 		return 2;
 	}
 	spans = atoi(argv[4]);
 	if (argc > 5)
-		level = !strcmp(argv[5], "avx2") ? RS_SIMD_AVX2 : !strcmp(argv[5], "ssse3") ? RS_SIMD_SSSE3 : RS_SIMD_BASE;
+		level = !strcmp(argv[5], "avx2")    ? RS_SIMD_AVX2
+			: !strcmp(argv[5], "ssse3") ? RS_SIMD_SSSE3
+						    : RS_SIMD_BASE;
 	for (int i = 0; i < ROTATE; i++) {
 		rs_batch_init(&batches[i], 0);
 		bench_batch(&batches[i], argv[3], spans, (uint64_t)i + 1);

@@ -22,7 +22,8 @@
 #define BENCH_SPANS 100
 
 static const char *const bench_workloads[] = {
-	"A", "A-ascii", "A-esc", "B-0ev", "B-1ev", "B-10ev", "B-exc", "B-0ev-2l", "B-1ev-2l", "B-10ev-2l", "B-exc-2l",
+	"A",	 "A-ascii",  "A-esc",	 "B-0ev",     "B-1ev",	  "B-10ev",
+	"B-exc", "B-0ev-2l", "B-1ev-2l", "B-10ev-2l", "B-exc-2l",
 };
 #define BENCH_WORKLOADS (sizeof(bench_workloads) / sizeof(bench_workloads[0]))
 
@@ -67,7 +68,8 @@ static void bench_text(struct bench_maker *m, const char *key, const char *text)
 {
 	struct str s = bench_str(m, text);
 
-	bench_attr(m, key, (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)s.len, .str = s.ptr });
+	bench_attr(m, key,
+		   (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)s.len, .str = s.ptr });
 }
 
 static void bench_int(struct bench_maker *m, const char *key, int64_t i)
@@ -88,17 +90,21 @@ static struct rs_attrs bench_attrs(struct bench_maker *m)
 /* A Java stack trace of about `len` bytes; every call makes another one. */
 static void bench_trace(struct bench_maker *m, char *out, size_t len)
 {
-	static const char *const words[] = { "org",	"spring", "framework", "web",	 "servlet", "Dispatcher",
-					     "Handler", "Adapter", "invoke",   "doFilter", "apache",  "catalina",
-					     "core",	"Async",  "process",   "Executor", "run",     "Proxy" };
-	size_t n = (size_t)snprintf(out, len, "java.lang.IllegalStateException: \"order %u\" is closed\n",
+	static const char *const words[] = { "org",	"spring",     "framework", "web",
+					     "servlet", "Dispatcher", "Handler",   "Adapter",
+					     "invoke",	"doFilter",   "apache",	   "catalina",
+					     "core",	"Async",      "process",   "Executor",
+					     "run",	"Proxy" };
+	size_t n = (size_t)snprintf(out, len,
+				    "java.lang.IllegalStateException: \"order %u\" is closed\n",
 				    (unsigned)(bench_rnd(m) % 100000));
 
 	while (n + 160 < len) {
 		n += (size_t)snprintf(out + n, 8, "\tat ");
 		for (unsigned i = 0, k = 3 + (unsigned)(bench_rnd(m) % 5); i < k; i++)
-			n += (size_t)snprintf(out + n, 24, "%s%s", i ? "." : "",
-					      words[bench_rnd(m) % (sizeof(words) / sizeof(words[0]))]);
+			n += (size_t)snprintf(
+				out + n, 24, "%s%s", i ? "." : "",
+				words[bench_rnd(m) % (sizeof(words) / sizeof(words[0]))]);
 		n += (size_t)snprintf(out + n, 40, "(%s.java:%u)\n", words[bench_rnd(m) % 18],
 				      (unsigned)(bench_rnd(m) % 2000));
 	}
@@ -132,7 +138,8 @@ static void bench_span_a(struct bench_maker *m, struct rs_span *s, int i, const 
 	url[n] = 0;
 	bench_text(m, "http.request.method", "GET");
 	bench_text(m, "url.full", url);
-	snprintf(path, sizeof(path), strcmp(kind, "A-ascii") ? "/商品/%d/日本語-💥" : "/goods/%d/english-boom", i);
+	snprintf(path, sizeof(path),
+		 strcmp(kind, "A-ascii") ? "/商品/%d/日本語-💥" : "/goods/%d/english-boom", i);
 	bench_text(m, "url.path", path);
 	bench_text(m, "server.address", "example.com");
 	bench_int(m, "server.port", 443);
@@ -147,14 +154,22 @@ static void bench_span_a(struct bench_maker *m, struct rs_span *s, int i, const 
 static void bench_span_b(struct bench_maker *m, struct rs_span *s, const char *kind)
 {
 	static const char *const tags[][2] = {
-		{ "component", "netty" },	  { "span.kind", "server" },
-		{ "http.method", "GET" },	  { "http.url", "http://localhost:8080/api/orders" },
-		{ "http.hostname", "localhost" }, { "http.route", "/api/orders" },
-		{ "peer.ipv4", "127.0.0.1" },	  { "thread.name", "netty-worker-1" },
-		{ "language", "jvm" },		  { "runtime-id", "6b3c3f4e-8d5d-4a3e-9c0a-0f6d2a1b7c11" },
-		{ "env", "production" },	  { "version", "1.4.2" },
+		{ "component", "netty" },
+		{ "span.kind", "server" },
+		{ "http.method", "GET" },
+		{ "http.url", "http://localhost:8080/api/orders" },
+		{ "http.hostname", "localhost" },
+		{ "http.route", "/api/orders" },
+		{ "peer.ipv4", "127.0.0.1" },
+		{ "thread.name", "netty-worker-1" },
+		{ "language", "jvm" },
+		{ "runtime-id", "6b3c3f4e-8d5d-4a3e-9c0a-0f6d2a1b7c11" },
+		{ "env", "production" },
+		{ "version", "1.4.2" },
 	};
-	int nevents = strstr(kind, "10ev") ? 10 : strstr(kind, "1ev") || strstr(kind, "exc") ? 1 : 0;
+	int nevents = strstr(kind, "10ev")			   ? 10
+		      : strstr(kind, "1ev") || strstr(kind, "exc") ? 1
+								   : 0;
 	int nlinks = strstr(kind, "-2l") ? 2 : 0;
 	struct rs_event *events = bench_alloc(m, 10 * sizeof(*events));
 	struct rs_link *links = bench_alloc(m, 2 * sizeof(*links));

@@ -113,8 +113,8 @@ static int write_messages(struct rs_encoder *e, const struct rs_batch *b, FILE *
 	for (int i = 0; i < RS_SKIP_COUNT; i++) {
 		if (!run.skipped[i])
 			continue;
-		rs_warn("%u span%s left out of %s: %s", run.skipped[i], run.skipped[i] == 1 ? "" : "s",
-			to, rs_skip_text((enum rs_skip)i));
+		rs_warn("%u span%s left out of %s: %s", run.skipped[i],
+			run.skipped[i] == 1 ? "" : "s", to, rs_skip_text((enum rs_skip)i));
 		skipped += run.skipped[i];
 	}
 	if (err)

@@ -22,7 +22,8 @@ static text_fn *const levels[][2] = { LEVELS(ROW) };
 
 static size_t reference(char *out, const char *s, size_t len, bool final, bool json)
 {
-	static const char shorts[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu", digits[] = "0123456789abcdef";
+	static const char shorts[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu",
+			  digits[] = "0123456789abcdef";
 	const unsigned char *u = (const unsigned char *)s;
 	char *o = out;
 

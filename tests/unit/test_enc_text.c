@@ -122,10 +122,23 @@ static uint64_t rnd(uint64_t *x)
 /* Text of a mix that changes with the seed: ASCII, escapes, whole and broken characters of all lengths. */
 static size_t compose(uint64_t *x, char *s, size_t max)
 {
-	static const char *const parts[] = { "\xc3\xa9", "\xe6\x97\xa5", "\xf0\x9f\x98\x80", "\xe2\x80\xa8",
-					     "\xf4\x8f\xbf\xbf", "\xed\xa0\x80", "\xc0\x80", "\xff", "\x80",
-					     "\xe6\x97", "\xf0\x9f\x98", "\xf0\x9f", "\xc3", "\xef\xbf\xbd",
-					     "\xe0\x9f\xbf", "\xf4\x90\x80\x80", "\xf0\x8f\xbf\xbf" };
+	static const char *const parts[] = { "\xc3\xa9",
+					     "\xe6\x97\xa5",
+					     "\xf0\x9f\x98\x80",
+					     "\xe2\x80\xa8",
+					     "\xf4\x8f\xbf\xbf",
+					     "\xed\xa0\x80",
+					     "\xc0\x80",
+					     "\xff",
+					     "\x80",
+					     "\xe6\x97",
+					     "\xf0\x9f\x98",
+					     "\xf0\x9f",
+					     "\xc3",
+					     "\xef\xbf\xbd",
+					     "\xe0\x9f\xbf",
+					     "\xf4\x90\x80\x80",
+					     "\xf0\x8f\xbf\xbf" };
 	unsigned ascii = (unsigned)(rnd(x) % 100), whole = (unsigned)(rnd(x) % 100);
 	size_t len = 0;
 
@@ -140,8 +153,9 @@ static size_t compose(uint64_t *x, char *s, size_t max)
 		} else if (r < ascii + 4) {
 			s[len] = (char)rnd(x);
 		} else {
-			size_t k = rnd(x) % 100 < whole ? rnd(x) % 5
-							: rnd(x) % (sizeof(parts) / sizeof(parts[0]));
+			size_t k = rnd(x) % 100 < whole
+					   ? rnd(x) % 5
+					   : rnd(x) % (sizeof(parts) / sizeof(parts[0]));
 
 			n = strlen(parts[k]);
 			if (n > max - len)
@@ -175,7 +189,8 @@ static void random_text(void **st)
 
 				if (levels[l].level > rs_simd_best())
 					continue;
-				if ((size_t)(fn(got, s, len, final) - got) != n || memcmp(got, want, n))
+				if ((size_t)(fn(got, s, len, final) - got) != n ||
+				    memcmp(got, want, n))
 					fail_msg("round %d mode %d level %zu", round, mode, l);
 			}
 		}

@@ -40,9 +40,23 @@ static const char *check(const char *text, size_t *ret_at)
 static void grammar(void **st)
 {
 	static const char *const good[] = {
-		"null", " true ", "false", "0", "-0", "-1.5e+10", "1E5", "0.0", "\"\"", "[]", "{}", "[1,2]",
-		"{\"a\":1,\"b\":[{},[],\"x\"]}", "\"\\u00e9\\ud83d\\ude00\\n\\/\"", "\xef\xbb\xbf{}",
-		"\n[\r\n\t1 , 2 ]", "\"\x7f\xff\"",
+		"null",
+		" true ",
+		"false",
+		"0",
+		"-0",
+		"-1.5e+10",
+		"1E5",
+		"0.0",
+		"\"\"",
+		"[]",
+		"{}",
+		"[1,2]",
+		"{\"a\":1,\"b\":[{},[],\"x\"]}",
+		"\"\\u00e9\\ud83d\\ude00\\n\\/\"",
+		"\xef\xbb\xbf{}",
+		"\n[\r\n\t1 , 2 ]",
+		"\"\x7f\xff\"",
 	};
 	static const struct {
 		const char *text;
@@ -101,7 +115,8 @@ static void strings(void **st)
 		{ "\"\\ud83dx\"", "\xef\xbf\xbdx" },
 		{ "\"\\ude00\\ud83d\"", "\xef\xbf\xbd\xef\xbf\xbd" },
 		{ "\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80" },
-		{ "\"\\ud83d\\u0041\"", "\xef\xbf\xbd""A" },
+		{ "\"\\ud83d\\u0041\"", "\xef\xbf\xbd"
+					"A" },
 		{ "\"\\udbff\\udfff\"", "\xf4\x8f\xbf\xbf" },
 	};
 	static const char *const bad[] = { "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\\"", "5" };
@@ -129,8 +144,9 @@ static void strings(void **st)
 
 static void numbers(void **st)
 {
-	static const char text[] = "[18446744073709551615,\"18446744073709551615\",\"-9223372036854775808\","
-				   "9223372036854775807,1.5,\"NaN\",\"-Infinity\",\"2.5\",-0.0,7]";
+	static const char text[] =
+		"[18446744073709551615,\"18446744073709551615\",\"-9223372036854775808\","
+		"9223372036854775807,1.5,\"NaN\",\"-Infinity\",\"2.5\",-0.0,7]";
 	struct rs_json j;
 	uint64_t u;
 	uint32_t v;
@@ -154,8 +170,15 @@ static void numbers(void **st)
 	assert_null(j.err);
 	assert_false(rs_json_more(&j));
 
-	static const char *const not_i64[] = { "1e3", "1.0", "\"1e3\"", "\"\"", "\"abc\"", "true",
-					       "9223372036854775808", "-9223372036854775809", "\" 1\"" };
+	static const char *const not_i64[] = { "1e3",
+					       "1.0",
+					       "\"1e3\"",
+					       "\"\"",
+					       "\"abc\"",
+					       "true",
+					       "9223372036854775808",
+					       "-9223372036854775809",
+					       "\" 1\"" };
 	for (size_t k = 0; k < sizeof(not_i64) / sizeof(not_i64[0]); k++) {
 		rs_json_init(&j, str_c(not_i64[k]), &arena);
 		assert_false(rs_json_i64(&j, &i));
@@ -230,7 +253,7 @@ static int teardown(void **st)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grammar), cmocka_unit_test(strings), cmocka_unit_test(numbers),
+		cmocka_unit_test(grammar),   cmocka_unit_test(strings), cmocka_unit_test(numbers),
 		cmocka_unit_test(positions), cmocka_unit_test(deep),
 	};
 

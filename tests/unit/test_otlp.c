@@ -111,12 +111,14 @@ static void accepted(void **st)
 		{ "\"unknown\":{\"a\":[1,{\"b\":null}]},\"name\":\"x\"", "\"name\":\"x\"" },
 		{ "\"name\":null,\"attributes\":null,\"kind\":null", "" },
 		{ "\"parentSpanId\":\"\"", "" },
-		{ "\"parentSpanId\":\"AbCdEf0123456789\"", "\"parentSpanId\":\"abcdef0123456789\"" },
+		{ "\"parentSpanId\":\"AbCdEf0123456789\"",
+		  "\"parentSpanId\":\"abcdef0123456789\"" },
 		{ "\"startTimeUnixNano\":5,\"endTimeUnixNano\":\"7\"",
 		  "\"startTimeUnixNano\":\"5\",\"endTimeUnixNano\":\"7\"" },
 		{ "\"flags\":257,\"kind\":3", "\"kind\":3,\"flags\":257" },
 		{ "\"status\":{}", "\"status\":{}" },
-		{ "\"status\":{\"code\":2,\"message\":\"m\"}", "\"status\":{\"message\":\"m\",\"code\":2}" },
+		{ "\"status\":{\"code\":2,\"message\":\"m\"}",
+		  "\"status\":{\"message\":\"m\",\"code\":2}" },
 		{ "\"attributes\":[{\"value\":{\"intValue\":7},\"key\":\"k\"}]",
 		  "\"attributes\":[{\"key\":\"k\",\"value\":{\"intValue\":\"7\"}}]" },
 		{ "\"attributes\":[{\"key\":\"k\",\"value\":{\"intValue\":\"-9223372036854775808\"}}]",
@@ -131,7 +133,8 @@ static void accepted(void **st)
 		  "\"attributes\":[{\"key\":\"k\",\"value\":{\"arrayValue\":{\"values\":[{},{}]}}}]" },
 		{ "\"attributes\":[{\"key\":\"k\"},{\"key\":\"\",\"value\":{\"boolValue\":true}}]",
 		  "\"attributes\":[{\"key\":\"k\",\"value\":{}}],\"droppedAttributesCount\":1" },
-		{ "\"name\":\"\\ud83d\\ude00\\ud83d\"", "\"name\":\"\xf0\x9f\x98\x80\xef\xbf\xbd\"" },
+		{ "\"name\":\"\\ud83d\\ude00\\ud83d\"",
+		  "\"name\":\"\xf0\x9f\x98\x80\xef\xbf\xbd\"" },
 		{ "\"links\":[{\"traceId\":\"00\",\"spanId\":\"\"}],\"droppedLinksCount\":2",
 		  "\"droppedLinksCount\":3" },
 		{ "\"events\":[{},{\"name\":\"e\",\"timeUnixNano\":\"1\"}]",
@@ -169,18 +172,25 @@ static void refused(void **st)
 		{ "\"flags\":4294967296", "expected an unsigned 32-bit integer", 9 },
 		{ "\"startTimeUnixNano\":\"1e3\"", "expected an unsigned 64-bit integer", 21 },
 		{ "\"startTimeUnixNano\":-1", "expected an unsigned 64-bit integer", 21 },
-		{ "\"endTimeUnixNano\":18446744073709551616", "expected an unsigned 64-bit integer", 19 },
+		{ "\"endTimeUnixNano\":18446744073709551616", "expected an unsigned 64-bit integer",
+		  19 },
 		{ "\"parentSpanId\":\"xyz\"", "an id has a character that is not a hex digit", 16 },
 		{ "\"parentSpanId\":\"0123\"", "parentSpanId is not of 16 hex digits", 16 },
 		{ "\"name\":5", "expected a string", 8 },
 		{ "\"attributes\":{}", "expected an array", 14 },
 		{ "\"attributes\":[5]", "expected an object", 15 },
-		{ "\"attributes\":[{\"value\":{\"intValue\":1e21}}]", "expected a 64-bit integer", 36 },
-		{ "\"attributes\":[{\"value\":{\"doubleValue\":1E400}}]", "number out of range", 39 },
-		{ "\"attributes\":[{\"value\":{\"doubleValue\":NaN}}]", "unexpected character", 39 },
-		{ "\"attributes\":[{\"value\":{\"boolValue\":\"true\"}}]", "expected true or false", 37 },
-		{ "\"attributes\":[{\"value\":{\"bytesValue\":\"A\"}}]", "base64 of a wrong length", 38 },
-		{ "\"attributes\":[{\"value\":{\"bytesValue\":\"AA=\"}}]", "base64 of a wrong length", 38 },
+		{ "\"attributes\":[{\"value\":{\"intValue\":1e21}}]", "expected a 64-bit integer",
+		  36 },
+		{ "\"attributes\":[{\"value\":{\"doubleValue\":1E400}}]", "number out of range",
+		  39 },
+		{ "\"attributes\":[{\"value\":{\"doubleValue\":NaN}}]", "unexpected character",
+		  39 },
+		{ "\"attributes\":[{\"value\":{\"boolValue\":\"true\"}}]", "expected true or false",
+		  37 },
+		{ "\"attributes\":[{\"value\":{\"bytesValue\":\"A\"}}]", "base64 of a wrong length",
+		  38 },
+		{ "\"attributes\":[{\"value\":{\"bytesValue\":\"AA=\"}}]",
+		  "base64 of a wrong length", 38 },
 		{ "\"attributes\":[{\"value\":{\"bytesValue\":\"A*==\"}}]",
 		  "base64 with a character that does not belong there", 38 },
 	};
@@ -216,8 +226,12 @@ static void refused_pb(void **st)
 		{ { "\x13\x0a", 2 }, "a varint runs past the end of its message", 2 },
 		{ { "\x13", 1 }, "a group without end", 0 },
 		{ { "\x14", 1 }, "the end of a group that was not begun", 0 },
-		{ { "\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12 }, "a varint of more than ten bytes", 1 },
-		{ { "\x0a\x08\x12\x06\x12\x04\x22\x02zz", 10 }, "parent_span_id is not of 8 bytes", 6 },
+		{ { "\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12 },
+		  "a varint of more than ten bytes",
+		  1 },
+		{ { "\x0a\x08\x12\x06\x12\x04\x22\x02zz", 10 },
+		  "parent_span_id is not of 8 bytes",
+		  6 },
 	};
 	/* Unknown fields, groups, and known fields of another wire type: skipped. */
 	static const char odd[] = "\x0a\x0c\x12\x0a\x12\x08\x28\x05\x7b\x08\x01\x7c\x32\x00";
@@ -262,8 +276,8 @@ static void deep(void **st)
 	pb = encode("otlp-proto", rs_simd_best(), &b);
 	rs_batch_reset(&b);
 	assert_int_equal(rs_read_otlp_pb(&b, pb, &why), 0);
-	for (const struct rs_val *v = &b.first->first->first->attrs.a[0].val; v->type == RS_VAL_ARRAY;
-	     v = v->arr)
+	for (const struct rs_val *v = &b.first->first->first->attrs.a[0].val;
+	     v->type == RS_VAL_ARRAY; v = v->arr)
 		n++;
 	assert_int_equal(n, RS_READ_DEPTH);
 	free((char *)pb.ptr);
@@ -276,7 +290,8 @@ static void deep(void **st)
 /* Lengths around every change of a varint's width, where the guess of the last length is wrong. */
 static void widths(void **st)
 {
-	static const size_t lens[] = { 0, 100, 127, 128, 129, 5, 16383, 16384, 90, 70000, 300, 2097151, 2097152, 1 };
+	static const size_t lens[] = { 0,     100, 127,	  128, 129,	5,	 16383,
+				       16384, 90,  70000, 300, 2097151, 2097152, 1 };
 	struct rs_bufpool *pp = &pool;
 	struct rs_encoder *pb, *json;
 	char *text = malloc(2097152 + RS_ARENA_PAD);
@@ -300,7 +315,9 @@ static void widths(void **st)
 			s->trace_id[0] = s->span_id[0] = 1;
 			s->name = RS_SPAN_STR("n");
 			a[k].key = rs_key(RS_K_URL_FULL);
-			a[k].val = (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)lens[i], .str = text };
+			a[k].val = (struct rs_val){ .type = RS_VAL_STR,
+						    .len = (uint32_t)lens[i],
+						    .str = text };
 			s->attrs = (struct rs_attrs){ .a = a, .n = 2 };
 		}
 		run = (struct rs_encode){ .batch = &b };
@@ -308,13 +325,16 @@ static void widths(void **st)
 			struct rs_encode again;
 
 			rs_batch_init(&back, 0);
-			assert_int_equal(rs_read_otlp_pb(&back, str_of(run.out.iov[0].iov_base, run.out.len),
-							 &why), 0);
+			assert_int_equal(
+				rs_read_otlp_pb(&back, str_of(run.out.iov[0].iov_base, run.out.len),
+						&why),
+				0);
 			again = (struct rs_encode){ .batch = &back };
 			struct str one = str_of(run.out.iov[0].iov_base, run.out.len);
 			assert_int_equal(rs_encode(pb, &again), 0);
 			if (!str_eq(one, str_of(again.out.iov[0].iov_base, again.out.len)))
-				fail_msg("length %zu: %zu bytes, then %zu", lens[i], one.len, again.out.len);
+				fail_msg("length %zu: %zu bytes, then %zu", lens[i], one.len,
+					 again.out.len);
 			rs_payload_release(&again.out);
 			again = (struct rs_encode){ .batch = &back };
 			assert_int_equal(rs_encode(json, &again), 0);

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 
 #define RS_BUF_MIN_SHIFT 16 /* 64 KiB: the smallest buffer */
-#define RS_BUF_CLASSES   11 /* … to 64 MiB */
+#define RS_BUF_CLASSES	 11 /* … to 64 MiB */
 
 struct rs_buf {
 	struct rs_buf *next; /* in its class's free list */

@@ -193,8 +193,8 @@ static char *unescape(const char **s, const char *end, char *o)
 		return NULL;
 	p += 5;
 	if (c >= 0xd800 && c < 0xe000) {
-		if (c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && hex4(p + 2, end, &low) &&
-		    low >= 0xdc00 && low < 0xe000) {
+		if (c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
+		    hex4(p + 2, end, &low) && low >= 0xdc00 && low < 0xe000) {
 			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 			p += 6;
 		} else {
@@ -465,7 +465,7 @@ bool rs_json_skip(struct rs_json *j)
 			if (j->depth == base)
 				return true;
 			inside = is_object[j->depth / 64] >> j->depth % 64 & 1 ? rs_json_key(j, &s)
-										: rs_json_elem(j);
+									       : rs_json_elem(j);
 		} while (!inside && !j->err);
 	} while (!j->err);
 	return false;

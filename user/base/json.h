@@ -49,7 +49,7 @@ struct rs_json {
 	const char *at; /* where the last value or key began */
 	struct rs_arena *arena;
 	const char *err; /* NULL: none so far */
-	size_t err_at;   /* offset in the text */
+	size_t err_at;	 /* offset in the text */
 	unsigned depth;
 	bool first; /* a container was entered and nothing of it read yet */
 };

@@ -127,7 +127,9 @@ static void read_base64(struct reader *r, struct rs_val *v)
 			*o++ = (uint8_t)(acc >> bits);
 		}
 	}
-	*v = (struct rs_val){ .type = RS_VAL_BYTES, .len = (uint32_t)(o - out), .str = (char *)out };
+	*v = (struct rs_val){ .type = RS_VAL_BYTES,
+			      .len = (uint32_t)(o - out),
+			      .str = (char *)out };
 }
 
 static void read_value(struct reader *r, struct rs_val *v, unsigned depth);
@@ -225,7 +227,9 @@ static void read_value(struct reader *r, struct rs_val *v, unsigned depth)
 				rs_json_fail(&r->j, "text too long");
 				return;
 			}
-			*v = (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)s.len, .str = s.ptr };
+			*v = (struct rs_val){ .type = RS_VAL_STR,
+					      .len = (uint32_t)s.len,
+					      .str = s.ptr };
 		} else if (str_eq(key, STR("intValue"))) {
 			*v = (struct rs_val){ .type = RS_VAL_INT };
 			rs_json_i64(&r->j, &v->i);

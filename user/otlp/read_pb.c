@@ -149,7 +149,8 @@ static bool text(struct reader *r, const struct field *f, struct str *ret)
 }
 
 /* STR or BYTES */
-static void text_value(struct reader *r, const struct field *f, enum rs_val_type type, struct rs_val *v)
+static void text_value(struct reader *r, const struct field *f, enum rs_val_type type,
+		       struct rs_val *v)
 {
 	struct str s;
 

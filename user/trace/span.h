@@ -101,12 +101,13 @@ struct rs_span {
 	uint8_t trace_id[16];
 	uint8_t span_id[8];
 	uint8_t parent_id[8]; /* all zero: a root */
-	uint8_t kind;         /* enum rs_span_kind */
-	uint8_t status;       /* enum rs_status_code */
+	uint8_t kind;	      /* enum rs_span_kind */
+	uint8_t status;	      /* enum rs_status_code */
 	bool no_trace_id;     /* `encode` only: the input's id was absent or of a wrong length */
 	bool no_span_id;
-	bool has_status;      /* `encode` only: the input had a status, be it empty */
-	uint32_t flags; /* OTLP Span.flags: bits 0-7 W3C trace flags, 8 has-is-remote, 9 is-remote */
+	bool has_status; /* `encode` only: the input had a status, be it empty */
+	uint32_t
+		flags; /* OTLP Span.flags: bits 0-7 W3C trace flags, 8 has-is-remote, 9 is-remote */
 	uint64_t start_ns, end_ns;
 	struct str name;
 	struct str status_msg;
@@ -149,7 +150,8 @@ struct rs_batch {
 	struct rs_arena arena;
 	struct rs_resource_spans *first, *last;
 	uint32_t nspans;
-	uint64_t serial; /* another one after every reset: tells a batch's pointers from an earlier one's */
+	uint64_t
+		serial; /* another one after every reset: tells a batch's pointers from an earlier one's */
 };
 
 /* limit: bytes of spans at most (0: none). Allocates nothing yet. */
@@ -165,7 +167,7 @@ struct rs_span *rs_batch_add_span(struct rs_batch *b, struct rs_scope_spans *ss)
 void rs_batch_drop_last(struct rs_batch *b, struct rs_scope_spans *ss);
 
 /* A literal as a span's string: with the padding that encoders read. */
-#define RS_PAD16       "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+#define RS_PAD16	 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 #define RS_SPAN_STR(lit) ((struct str){ lit RS_PAD16 RS_PAD16 RS_PAD16 RS_PAD16, sizeof(lit) - 1 })
 
 /* Keys of the static table: rs_key(RS_K_HTTP_REQUEST_METHOD). */
