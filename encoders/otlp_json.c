@@ -81,6 +81,8 @@ static __attribute__((noinline)) char *put_attr(struct rs_sink *s, char *p, cons
 	p = rs_sink_need(s, p, 0);
 	p = RS_LIT(p, "{\"key\":");
 	p = rs_json_text(s, p, a->key->name);
+	if (a->val.type == RS_VAL_EMPTY && a->val.len)
+		return RS_LIT(p, "},");
 	p = RS_LIT(p, ",\"value\":");
 	p = put_value(s, p, &a->val, depth);
 	p = rs_sink_need(s, p, 0);

@@ -131,6 +131,8 @@ static char *put_attr_any(const struct ctx *c, char *p, const struct rs_attr *a,
 	struct rs_pb_msg value;
 
 	p = put_text(c, p, 1, a->key->name);
+	if (a->val.type == RS_VAL_EMPTY && a->val.len)
+		return p;
 	p = OPEN(c, p, 2, KIND_VALUE, &value);
 	p = put_value(c, p, &a->val, depth);
 	p = rs_sink_need(c->s, p, 0);

@@ -132,7 +132,7 @@ static void accepted(void **st)
 		{ "\"attributes\":[{\"key\":\"k\",\"value\":{\"arrayValue\":{\"values\":[null,{}]}}}]",
 		  "\"attributes\":[{\"key\":\"k\",\"value\":{\"arrayValue\":{\"values\":[{},{}]}}}]" },
 		{ "\"attributes\":[{\"key\":\"k\"},{\"key\":\"\",\"value\":{\"boolValue\":true}}]",
-		  "\"attributes\":[{\"key\":\"k\",\"value\":{}}],\"droppedAttributesCount\":1" },
+		  "\"attributes\":[{\"key\":\"k\"}],\"droppedAttributesCount\":1" },
 		{ "\"name\":\"\\ud83d\\ude00\\ud83d\"",
 		  "\"name\":\"\xf0\x9f\x98\x80\xef\xbf\xbd\"" },
 		{ "\"links\":[{\"traceId\":\"00\",\"spanId\":\"\"}],\"droppedLinksCount\":2",

@@ -148,6 +148,7 @@ static void read_attrs(struct reader *r, struct attr_list *list, unsigned depth)
 			return;
 		}
 		name = STR("");
+		a->val.len = 1;
 		rs_json_object(&r->j);
 		while (next_member(r, &key)) {
 			if (str_eq(key, STR("key")))
@@ -218,6 +219,7 @@ static void read_value(struct reader *r, struct rs_val *v, unsigned depth)
 {
 	struct str key, s;
 
+	*v = (struct rs_val){ .type = RS_VAL_EMPTY };
 	rs_json_object(&r->j);
 	while (next_member(r, &key)) {
 		if (str_eq(key, STR("stringValue"))) {

@@ -189,12 +189,15 @@ static void read_attr(struct reader *r, struct msg m, struct attr_list *list, un
 		fail(r, at, NO_MEMORY);
 		return;
 	}
+	a->val.len = 1;
 	while (next_field(r, &m, &f)) {
 		switch (FIELD(f.num, f.wire)) {
 		case FIELD(1, BYTES):
 			name = str_of(f.body.p, (size_t)(f.body.end - f.body.p));
 			break;
 		case FIELD(2, BYTES):
+			if (a->val.type == RS_VAL_EMPTY)
+				a->val.len = 0;
 			read_value(r, f.body, &a->val, depth);
 			break;
 		}

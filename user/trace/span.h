@@ -33,7 +33,7 @@ enum rs_status_code {
 
 /* OTLP AnyValue's members. */
 enum rs_val_type {
-	RS_VAL_EMPTY = 0, /* no member set */
+	RS_VAL_EMPTY = 0, /* no member set; len 1: `encode` only, the input had no value at all */
 	RS_VAL_STR,
 	RS_VAL_BOOL,
 	RS_VAL_INT,
