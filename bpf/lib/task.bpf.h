@@ -24,21 +24,22 @@ static __always_inline void rs_task_comm(struct task_struct *task, char comm[RS_
 	BPF_CORE_READ_INTO((char(*)[RS_COMM_LEN])comm, leader, comm);
 }
 
+/* Compared as words: put together from bytes on the stack, the names never matched on 5.10. */
 static __always_inline bool rs_comm_wanted(void)
 {
 	union {
 		char comm[RS_COMM_LEN];
-		__u64 w[2];
-	} have = {}, want;
+		__u32 w[RS_COMM_LEN / 4];
+	} have = {};
 
 	rs_task_comm(rs_task(), have.comm);
 #pragma unroll
 	for (int i = 0; i < RS_FILTER_COMMS; i++) {
+		const volatile __u32 *want = (const volatile __u32 *)rs_cfg.comm[i];
+
 		if (i >= rs_cfg.filter_comm)
 			break;
-		for (int j = 0; j < RS_COMM_LEN; j++)
-			want.comm[j] = rs_cfg.comm[i][j];
-		if (want.w[0] == have.w[0] && want.w[1] == have.w[1])
+		if (want[0] == have.w[0] && want[1] == have.w[1] && want[2] == have.w[2] && want[3] == have.w[3])
 			return true;
 	}
 	return false;
