@@ -21,11 +21,11 @@ struct rs_conn {
 	__u32 runq_tid;
 	__u32 seq_in; /* TCP, socket backend: sequence number of the next byte to be read */
 	__u32 reader; /* thread that reads; 0: none yet */
-	__u8 nl[2];    /* the last byte of an open head was a newline */
-	__u8 turn;     /* direction of the last segment + 1 */
-	__u8 opened;   /* OPEN was emitted */
-	__u8 closed;   /* 1 << enum rs_ev_how, emitted */
-	__u8 present;  /* older than the agent */
+	__u8 nl[2];   /* the last byte of an open head was a newline */
+	__u8 turn;    /* direction of the last segment + 1 */
+	__u8 opened;  /* OPEN was emitted */
+	__u8 closed;  /* 1 << enum rs_ev_how, emitted */
+	__u8 present; /* older than the agent */
 	__u8 tcp;
 	__u8 whole;   /* requests are pipelined: heads stand anywhere, segments are copied whole */
 	__u8 readers; /* more than one thread reads */

@@ -81,8 +81,10 @@ static __always_inline void rs_describe_tcp(struct rs_ev_open *o, struct sock *s
 	o->role = rs_tcp_role(sk, family);
 	o->family = RS_FAMILY_INET;
 	if (family == AF_INET6) {
-		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
-		BPF_CORE_READ_INTO((__u8(*)[16])o->raddr, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk,
+				   __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO((__u8(*)[16])o->raddr, sk,
+				   __sk_common.skc_v6_daddr.in6_u.u6_addr8);
 		if (!rs_v4_mapped(o->raddr)) {
 			o->family = RS_FAMILY_INET6;
 			return;

@@ -39,7 +39,8 @@ static __always_inline bool rs_comm_wanted(void)
 
 		if (i >= rs_cfg.filter_comm)
 			break;
-		if (want[0] == have.w[0] && want[1] == have.w[1] && want[2] == have.w[2] && want[3] == have.w[3])
+		if (want[0] == have.w[0] && want[1] == have.w[1] && want[2] == have.w[2] &&
+		    want[3] == have.w[3])
 			return true;
 	}
 	return false;

@@ -34,7 +34,8 @@ int BPF_PROG(rs_tcp_destroy, struct sock *sk)
 /* The timer ran out: tcp_enter_loss comes before the first segment is sent again. */
 static __always_inline bool rs_in_loss(const struct sock *sk)
 {
-	return BPF_CORE_READ_BITFIELD_PROBED((struct inet_connection_sock *)sk, icsk_ca_state) == TCP_CA_Loss;
+	return BPF_CORE_READ_BITFIELD_PROBED((struct inet_connection_sock *)sk, icsk_ca_state) ==
+	       TCP_CA_Loss;
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
@@ -43,7 +44,8 @@ int BPF_PROG(rs_tcp_retransmit, const struct sock *sk, const struct sk_buff *skb
 	struct rs_conn *c = rs_conn_find(sk);
 
 	if (c)
-		rs_emit_fact(c, rs_in_loss(sk) ? RS_FACT_RTO : RS_FACT_RETRANSMIT, BPF_CORE_READ(skb, len));
+		rs_emit_fact(c, rs_in_loss(sk) ? RS_FACT_RTO : RS_FACT_RETRANSMIT,
+			     BPF_CORE_READ(skb, len));
 	return 0;
 }
 

@@ -35,8 +35,8 @@ static int setup(struct ring *r)
 	r->fd = (int)syscall(SYS_io_uring_setup, 8, &r->p);
 	if (r->fd < 0)
 		return -1;
-	r->sq = mmap(NULL, r->p.sq_off.array + r->p.sq_entries * sizeof(unsigned), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQ_RING);
+	r->sq = mmap(NULL, r->p.sq_off.array + r->p.sq_entries * sizeof(unsigned),
+		     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQ_RING);
 	r->cq = mmap(NULL, r->p.cq_off.cqes + r->p.cq_entries * sizeof(struct io_uring_cqe),
 		     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_CQ_RING);
 	r->sqes = mmap(NULL, r->p.sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE,
@@ -62,7 +62,8 @@ static void submit(struct ring *r, unsigned char op, int fd, void *buf, unsigned
 
 static int complete(struct ring *r)
 {
-	unsigned *head = (void *)(r->cq + r->p.cq_off.head), *tail = (void *)(r->cq + r->p.cq_off.tail);
+	unsigned *head = (void *)(r->cq + r->p.cq_off.head),
+		 *tail = (void *)(r->cq + r->p.cq_off.tail);
 	unsigned mask = *(unsigned *)(r->cq + r->p.cq_off.ring_mask);
 	int res;
 
@@ -112,10 +113,12 @@ int main(void)
 		return 1;
 	/* a receive that waits, and completes in the write of the answer: not with the write's buffer */
 	submit(&r, IORING_OP_RECV, client, in, sizeof(in));
-	if (write(server, rsp, sizeof(rsp) - 1) != sizeof(rsp) - 1 || complete(&r) != sizeof(rsp) - 1)
+	if (write(server, rsp, sizeof(rsp) - 1) != sizeof(rsp) - 1 ||
+	    complete(&r) != sizeof(rsp) - 1)
 		return 1;
 	/* system calls of a thread that has a ring */
-	if (write(client, req, sizeof(req) - 1) != sizeof(req) - 1 || read(server, in, sizeof(in)) != sizeof(req) - 1)
+	if (write(client, req, sizeof(req) - 1) != sizeof(req) - 1 ||
+	    read(server, in, sizeof(in)) != sizeof(req) - 1)
 		return 1;
 	return 0;
 }

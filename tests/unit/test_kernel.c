@@ -12,7 +12,9 @@
 
 static void test_ring_size(void **state)
 {
-	static const size_t bad[] = { 1, 4095, 5000, 12288, ((size_t)1 << 30) + 4096, (size_t)1 << 31 };
+	static const size_t bad[] = {
+		1, 4095, 5000, 12288, ((size_t)1 << 30) + 4096, (size_t)1 << 31
+	};
 	struct rs_kernel *k = NULL;
 	struct rs_kernel_err err;
 

@@ -171,7 +171,8 @@ bool rs_kernel_btf_has_tp(const struct rs_kernel_btf *btf, const char *tracepoin
 
 bool rs_kernel_socket_tps(const struct rs_kernel_btf *btf)
 {
-	return rs_kernel_btf_has_tp(btf, "sock_send_length") && rs_kernel_btf_has_tp(btf, "sock_recv_length") &&
+	return rs_kernel_btf_has_tp(btf, "sock_send_length") &&
+	       rs_kernel_btf_has_tp(btf, "sock_recv_length") &&
 	       rs_kernel_btf_has(btf, "splice_to_socket");
 }
 

@@ -54,7 +54,8 @@ static const void *in_one_piece(struct rs_ring *r, size_t at, size_t len)
 	return r->bounce;
 }
 
-size_t rs_ring_read(struct rs_ring *r, size_t budget, void (*fn)(void *arg, const void *rec, size_t size), void *arg)
+size_t rs_ring_read(struct rs_ring *r, size_t budget,
+		    void (*fn)(void *arg, const void *rec, size_t size), void *arg)
 {
 	unsigned long at = *r->consumer; /* nobody else writes it */
 	unsigned long end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);

@@ -15,8 +15,9 @@
 #include "shared/events.h"
 
 struct rs_ring {
-	unsigned long *consumer;       /* ours: how far we have read; its own page */
-	const unsigned long *producer; /* the kernel's: how far it has reserved; its page, then the data */
+	unsigned long *consumer; /* ours: how far we have read; its own page */
+	const unsigned long
+		*producer; /* the kernel's: how far it has reserved; its page, then the data */
 	const char *data;
 	size_t size; /* of the data, a power of two */
 	size_t page;
@@ -30,6 +31,7 @@ void rs_ring_close(struct rs_ring *r);
 
 /* Gives up to `budget` records to fn; rec is valid during the call; size: what was reserved for it.
  * Returns how many. */
-size_t rs_ring_read(struct rs_ring *r, size_t budget, void (*fn)(void *arg, const void *rec, size_t size), void *arg);
+size_t rs_ring_read(struct rs_ring *r, size_t budget,
+		    void (*fn)(void *arg, const void *rec, size_t size), void *arg);
 
 #endif
