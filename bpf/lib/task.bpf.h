@@ -16,15 +16,17 @@ static __always_inline __u64 rs_task_start(struct task_struct *task)
 	return BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
-/* A process's name is its leader's: threads may have their own. */
+/*
+ * A process's name is its leader's: threads may have their own. comm is zeroed; what stands behind the
+ * name's end is an earlier, longer name's (before 5.17), and not read.
+ */
 static __always_inline void rs_task_comm(struct task_struct *task, char comm[RS_COMM_LEN])
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
-	BPF_CORE_READ_INTO((char(*)[RS_COMM_LEN])comm, leader, comm);
+	bpf_core_read_str(comm, RS_COMM_LEN, &leader->comm);
 }
 
-/* Compared as words: put together from bytes on the stack, the names never matched on 5.10. */
 static __always_inline bool rs_comm_wanted(void)
 {
 	union {

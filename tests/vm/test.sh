@@ -17,7 +17,21 @@ trace() { # MODE
 	[ "$rc" = 0 ] && [ "$server" = 200 ] && [ "$client" = 200 ] && [ -n "$backend" ]
 }
 
+# The same, of a program that is started later and found by its name.
+by_name() {
+	ringspan trace --comm traffic --format json -o /tmp/spans.json >/tmp/out 2>&1 &
+	agent=$!
+	until grep -q capturing /tmp/out || ! kill -0 $agent; do sleep 0.1; done
+	traffic
+	kill -INT $agent
+	wait $agent
+	spans=$(grep -c '"kind"' /tmp/spans.json)
+	echo "by name: $spans spans"
+	[ "$spans" = 400 ]
+}
+
 ringspan check || fail=1
 trace auto || fail=1
 trace syscall || fail=1
+by_name || fail=1
 exit $fail
