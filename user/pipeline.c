@@ -26,14 +26,38 @@ static void end_missed(struct rs_pipeline *pl, struct rs_conn *c, const struct r
 	}
 }
 
+/*
+ * Whole messages may have gone by unseen while requests are open that were pipelined: which response
+ * answers which is not known any more.
+ */
+static void end_confused(struct rs_pipeline *pl, struct rs_conn *c, uint64_t ts_ns)
+{
+	while (!rs_list_empty(&c->open)) {
+		c->pipelined = c->confused = true;
+		rs_pl_end_open(pl, rs_list_entry(c->open.next, struct rs_open, of_conn),
+			       RS_XEND_LOST, ts_ns);
+	}
+}
+
+/* Was the framing of a message that has ended not all seen? */
+static bool unseen(const struct rs_msg *m)
+{
+	return (m->flags & RS_MSGF_CUT) || m->body_size == RS_BODY_UNKNOWN;
+}
+
 void rs_pl_message(void *arg, const struct rs_msg *m)
 {
 	struct rs_feed *f = arg;
 	struct rs_pipeline *pl = f->pl;
 	struct rs_open *o;
 
-	if (m->type == RS_MSG_RESPONSE && (m->flags & RS_MSGF_RESYNC))
+	if ((m->type == RS_MSG_RESPONSE || m->type == RS_MSG_INTERIM) &&
+	    (m->flags & RS_MSGF_RESYNC))
 		end_missed(pl, f->c, m);
+	if (m->type == RS_MSG_REQUEST && ((m->flags & RS_MSGF_RESYNC) || f->c->unseen_request))
+		end_confused(pl, f->c, m->start_ns);
+	if (m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END)
+		f->c->unseen_request = m->type == RS_MSG_REQUEST_END && unseen(m);
 	if (m->type == RS_MSG_REQUEST && rs_pair_full(&pl->pair)) {
 		pl->n.v[RS_C_PAIR_EVICTED]++;
 		rs_pl_end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
@@ -47,8 +71,11 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 			f->c->proc->requests++;
 	}
 	rs_trace_message(&pl->trace, o, m);
-	if (o->finished)
-		rs_pl_finish(pl, o);
+	if (!o->finished)
+		return;
+	rs_pl_finish(pl, o);
+	if (m->type == RS_MSG_RESPONSE_END && unseen(m))
+		end_confused(pl, f->c, m->end_ns);
 }
 
 static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct rs_proc *p)

@@ -195,10 +195,11 @@ static void test_cut_heads(void **state)
 	want(d, "> POST /a 1.1 host=h cut\n");
 	answer(d, OK2);
 	want(d, "> end 0 cut\n< 200 1.1\n< end 2\n");
-	/* A target longer than what is captured. */
+	/* A target of which not all was captured is not what was asked for. */
 	drive_cut(d, TO_SERVER, STR("GET /long?a=b"), 900, STR("aaaa\r\n\r\n"));
 	answer(d, OK2);
-	want(d, "> GET /long?a=b cut\n> end 0 cut\n< 200 1.1\n< end 2\n");
+	want(d, "< 200 1.1\n< end 2\n");
+	drive_again(d);
 	/* The response's head. */
 	ask(d, "GET /b HTTP/1.1\r\n\r\n");
 	drive_cut(d, TO_CLIENT, STR("HTTP/1.1 500 Oh\r\nContent-Length: 3\r\nSet-Cookie: x"), 9000,

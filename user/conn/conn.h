@@ -37,6 +37,7 @@ struct rs_conn {
 	bool synced;          /* every request since some moment of rest was seen, and nothing lost since */
 	bool pipelined;       /* a request was sent before the one ahead of it was answered */
 	bool confused;        /* pair: see rs_pair_lost() */
+	bool unseen_request;  /* not all of the last request's framing was seen: others may stand behind it */
 	bool reset;           /* a reset was seen */
 
 	/* The request for which this end opened it: trace's own. */

@@ -729,8 +729,8 @@ static enum rs_parse http1_parse(void *state, enum rs_ev_dir dir, enum rs_ev_rol
 	return RS_PARSE_SKIP;
 }
 
-/* A head of which no more will come. OK: enough of it is known to speak of. */
-static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, struct str in,
+/* A head of which no more will be seen; last: nor sent. OK: enough of it is known to speak of. */
+static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, struct str in, bool last,
 			      struct rs_msg *m)
 {
 	struct framing f = { 0 };
@@ -739,13 +739,17 @@ static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, stru
 	if (head(str_at(in, 0, RS_HEAD_MAX), request, &used, m, &f) == RS_PARSE_INVALID)
 		return invalid(d);
 	if (!m->nfields && request) {
-		/* The start line itself is cut: a method and some of the target will do. */
+		/*
+		 * The start line itself is cut. Of a very long one a method and much of the target
+		 * will do; else what is known is not what was asked for.
+		 */
 		sp = str_find(in, ' ');
-		if (sp + 1 >= in.len)
+		if (last || in.len < RS_HTTP1_LINE_MAX || sp + 1 >= in.len)
 			return invalid(d);
 		start_msg(m, RS_MSG_REQUEST);
 		add_field(m, RS_F_HTTP1_METHOD, str_at(in, 0, sp));
-		add_field(m, RS_F_HTTP1_TARGET, chomp(str_from(in, sp + 1)));
+		in = str_from(in, sp + 1);
+		add_field(m, RS_F_HTTP1_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
 	} else if (!m->nfields) {
 		if (!status_line(in, m))
 			return invalid(d);
@@ -773,7 +777,7 @@ static enum rs_parse http1_gap(void *state, enum rs_ev_dir dir, enum rs_ev_role 
 	case PH_HEAD:
 		if (gap->last && !in.len)
 			return RS_PARSE_SKIP;
-		if (!in.len || cut_head(h, d, request, in, m) != RS_PARSE_OK)
+		if (!in.len || cut_head(h, d, request, in, gap->last, m) != RS_PARSE_OK)
 			return invalid(d);
 		d->aborted = gap->last;
 		return RS_PARSE_OK;
