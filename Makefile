@@ -238,7 +238,9 @@ bench-active: $(B)/bench/active ## finding a thread's last active request among 
 	$(Q)$<
 bench-parents: all ## how many parents are right, wrong or none, per program and concurrency (root)
 	$(Q)python3 bench/parents.py $(ARGS)
-.PHONY: bench-active bench-parents
+bench-join: all ## two namespaces, two agents, NAT and loss: how many server spans name the right client span (root)
+	$(Q)python3 bench/join.py $(ARGS)
+.PHONY: bench-active bench-parents bench-join
 bench-spanevents: $(B)/bench/spanevents ## dd-trace-java's span events benchmark: ns, bytes, allocations per trace; no root
 	$(Q)$<
 .PHONY: bench-spanevents
