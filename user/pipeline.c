@@ -150,7 +150,9 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
-		if (pl->sampler)
+		if (p && p->sdk && pl->trace.skip_sdk)
+			pl->n.v[RS_C_TRACE_SDK]++;
+		else if (pl->sampler)
 			emit_sampled(pl, o, p);
 		else if (assemble(pl, o, p))
 			count_span(pl, o, p);

@@ -144,8 +144,10 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 	rs_list_for_each_safe (pos, tmp, &pl->procs.lru) {
 		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
 
-		if (!p->exited)
+		if (!p->exited) {
+			rs_procs_tick(&pl->procs, p);
 			continue;
+		}
 		while (!rs_list_empty(&p->conns)) {
 			struct rs_conn *c = rs_list_entry(p->conns.next, struct rs_conn, of_proc);
 

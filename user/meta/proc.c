@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proc.h"
+#include "sdk.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -138,6 +139,8 @@ static void take_env(struct learn *l, struct str var)
 		{ { "DD_ENV", 6 }, offsetof(struct learn, dd_env) },
 		{ { "DD_VERSION", 10 }, offsetof(struct learn, dd_version) },
 	};
+	/* How auto-instrumentation gets into a process. */
+	static const struct str loaders[] = { { "JAVA_TOOL_OPTIONS", 17 }, { "NODE_OPTIONS", 12 }, { "PYTHONPATH", 10 } };
 	struct str name, value = str_cut(var, '=', &name);
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -145,6 +148,9 @@ static void take_env(struct learn *l, struct str var)
 			*(struct str *)(void *)((char *)l + wanted[i].off) =
 				rs_arena_str(&l->p->arena, str_at(value, 0, 8192));
 	}
+	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
+		l->p->sdk |= str_eq(name, loaders[i]) && value.len &&
+			     memmem(value.ptr, value.len, "opentelemetry", 13) != NULL;
 }
 
 static void read_env(struct learn *l)
@@ -201,6 +207,33 @@ static void read_exe(struct learn *l)
 		l->exe[exe.len - 10] = '\0';
 }
 
+static void take_sdk_attr(void *arg, struct str key, struct str value)
+{
+	struct learn *l = arg;
+	const struct rs_key *k = key.len <= 255 ? key_of(l, key) : NULL;
+
+	/* What the SDK is, it says of itself; these are our spans. */
+	if (k && !str_starts(key, STR("telemetry.")))
+		set_str(l, k, value);
+}
+
+/* The resource that the SDK publishes is the process's own word: it comes first. */
+static void read_sdk(struct learn *l)
+{
+	struct rs_sdk sdk;
+	size_t n;
+	char *buf;
+
+	if (rs_sdk_find(l->p->tgid, &sdk))
+		return;
+	l->p->sdk |= sdk.present;
+	if (!sdk.header)
+		return;
+	buf = rs_arena_alloc(&l->p->arena, 8192);
+	n = buf ? rs_sdk_read(l->p->tgid, &sdk, buf, 8192) : 0;
+	rs_sdk_parse(str_of(buf, n), take_sdk_attr, l);
+}
+
 /* CLOCK_BOOTTIME start to the time of day as process.creation.time wants it is left to consumers that
  * know the boot time; pid and the resource's instance id identify the process here. */
 static void learn(struct rs_procs *ps, struct rs_proc *p)
@@ -210,9 +243,11 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	const struct rs_attr *given;
 
 	rs_arena_reset(&p->arena);
+	p->sdk = false;
 	if (ps->live) {
 		read_exe(&l);
 		read_env(&l);
+		read_sdk(&l);
 	}
 	exe_name = str_c(l.exe);
 	while (str_find(exe_name, '/') < exe_name.len)
@@ -256,6 +291,18 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 		}
 	}
 	p->origin = ++ps->next_origin;
+}
+
+#define SDK_TICKS 8
+
+void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p)
+{
+	struct rs_sdk sdk;
+
+	if (!ps->live || p->sdk || p->sdk_ticks >= SDK_TICKS || ++p->sdk_ticks < SDK_TICKS)
+		return;
+	if (rs_sdk_find(p->tgid, &sdk) == 0 && sdk.present)
+		learn(ps, p);
 }
 
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid)

@@ -28,6 +28,8 @@ struct rs_proc {
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
+	bool sdk;          /* runs an OpenTelemetry SDK, which makes spans of its own */
+	uint8_t sdk_ticks; /* since it was looked at for one */
 	uint16_t wanders; /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
 
@@ -62,6 +64,8 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 /* It has executed another program. */
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
+/* Call a few times a second while ps->live: looks once more for an SDK, which may start late. */
+void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p);
 /* Forget it; its connections must have been moved away. */
 void rs_procs_gone(struct rs_procs *ps, struct rs_proc *p);
 

@@ -38,6 +38,7 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
 	rs_propagators_parse(str_c(cfg->propagators), &t->propagators, &unknown);
 	t->join = (enum rs_join_mode)cfg->join;
 	t->events = (enum rs_events_mode)cfg->events;
+	t->skip_sdk = cfg->sdk == 0;
 	t->limits = (struct rs_limits){
 		.attributes = (uint32_t)cfg->max_attributes,
 		.events = (uint32_t)cfg->max_events,

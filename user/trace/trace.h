@@ -56,6 +56,7 @@ struct rs_trace {
 	struct rs_propagators propagators; /* all, in their order; may be replaced */
 	enum rs_join_mode join;
 	enum rs_events_mode events;
+	bool skip_sdk; /* leave processes with an SDK to it */
 	struct rs_limits limits;
 	struct rs_threads threads;
 	struct rs_connects connects;
