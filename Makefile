@@ -251,8 +251,8 @@ check-instructions: $(B)/bench/encode ## encoders: instructions per span against
 	$(Q)python3 bench/encode.py $< check $(ARGS)
 bench-encode-update: $(B)/bench/encode ## rewrite bench/baseline.tsv; review the diff
 	$(Q)python3 bench/encode.py $< update $(ARGS)
-bench-encode-peers: $(B)/bench/encode ## encoders beside otlp-transformer, dd-trace and protobuf's own, as ratios (ARGS=…); no root
-	$(Q)python3 bench/peers.py $< $(ARGS)
+bench-encode-peers: $(B)/bench/encode $(B)/bench/peers_msgpack ## encoders beside otlp-transformer, dd-trace, protobuf's and msgpack libraries, as ratios (ARGS=…); no root
+	$(Q)python3 bench/peers.py $< --msgpack $(word 2,$^) $(ARGS)
 .PHONY: bench-encode bench-encode-peers bench-encode-update check-instructions
 $(B)/bench/peers_msgpack: bench/peers_msgpack.c
 	$(call msg,BENCH,$<)

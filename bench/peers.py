@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our encoders and others on the same spans, interleaved in one run, as ratios: peers.py BENCH [--rounds N]
+"""Our encoders and others on the same spans, interleaved in one run, as ratios: peers.py BENCH [--rounds N] [--msgpack PROGRAM]
 
 BENCH is the program made of bench/encode.c. Peers: @opentelemetry/otlp-transformer and dd-trace (npm, into build/node-bench), and
-protobuf's own C serializer (PyPI protobuf, upb) on a tree that is already built. What cannot be had is left out and named.
+protobuf's own C serializer (PyPI protobuf, upb) and msgpack-c and msgpuck (bench/peers_msgpack.c) on trees already built. What cannot be had is left out and named.
 ns/span is the fastest chunk of all rounds; on a busy machine ratios are steadier than numbers.
 """
 import argparse
@@ -19,6 +19,7 @@ TOP = os.path.dirname(HERE)
 NODE = os.path.join(TOP, "build", "node-bench")
 VENV = os.path.join(TOP, "build", "venv", "bin", "python")
 WORKLOADS = ["A", "A-ascii", "A-esc", "B-0ev", "B-10ev", "B-exc"]
+PEERS = ["node", "upb", "msgpack-c", "msgpuck"]
 JS_FORMATS = ["otlp-json", "otlp-proto", "datadog-v0.4", "datadog-v0.5"]
 
 UPB = """
@@ -59,6 +60,7 @@ def first(cmd):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("bench")
+    p.add_argument("--msgpack", help="the program made of bench/peers_msgpack.c")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--workload", action="append")
     args = p.parse_args()
@@ -68,7 +70,7 @@ def main():
         print("skipped: protobuf's serializer (make check-encoders installs it)")
     files, cells = {}, []
     for w in args.workload or WORKLOADS:
-        for f, ext in (("otlp-json", "json"), ("otlp-proto", "pb")):
+        for f, ext in (("otlp-json", "json"), ("otlp-proto", "pb"), ("datadog-v0.4", "msgpack")):
             files[w, f] = os.path.join(TOP, "build", f"peers-{w}.{ext}")
             with open(files[w, f], "wb") as out:
                 subprocess.run([args.bench, "write", f, w, "100"], stdout=out, check=True)
@@ -78,6 +80,9 @@ def main():
             cells.append((w, f, "node", ["node", os.path.join(NODE, "peers.js"), f, files[w, "otlp-json"]]))
         if upb:
             cells.append((w, "otlp-proto", "upb", [VENV, "-c", UPB, files[w, "otlp-proto"]]))
+        for lib in ("msgpack-c", "msgpuck"):
+            if args.msgpack:
+                cells.append((w, "datadog-v0.4", lib, [args.msgpack, lib, files[w, "datadog-v0.4"]]))
     best = {}
     for _ in range(args.rounds):
         for w, f, who, cmd in random.sample(cells, len(cells)):
@@ -86,16 +91,17 @@ def main():
                 best[w, f, who] = min(ns, best.get((w, f, who), ns))
     if js:
         version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout.strip()
-        print(f"Node {version}; otlp-* against @opentelemetry/otlp-transformer, datadog-* against dd-trace; upb: writing a built tree only")
-    print(f"{'workload':10}{'format':15}{'ns/span':>9}{'node':>10}{'ratio':>8}{'upb':>9}{'ratio':>8}")
+        print(f"Node {version}; otlp-* against @opentelemetry/otlp-transformer, datadog-* against dd-trace")
+    print("upb, msgpack-c, msgpuck: writing a tree that is already built")
+    print(f"{'workload':10}{'format':15}{'ns/span':>9}" + "".join(f"{who:>10}{'ratio':>8}" for who in PEERS))
     for w in args.workload or WORKLOADS:
         for f in JS_FORMATS:
             ours = best.get((w, f, "ringspan"))
             row = f"{w:10}{f:15}{ours:9.1f}"
-            for who, width in (("node", 10), ("upb", 9)):
+            for who in PEERS:
                 theirs = best.get((w, f, who))
-                row += f"{theirs:{width}.1f}{theirs / ours:8.1f}" if theirs else " " * (width + 8)
-            print(row)
+                row += f"{theirs:10.1f}{theirs / ours:8.1f}" if theirs else " " * 18
+            print(row.rstrip())
 
 
 if __name__ == "__main__":
