@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "load.h"
 #include "ring.h"
 #include "ringspan.skel.h"
@@ -19,7 +21,9 @@ struct rs_kernel {
 	struct rs_probe probes[RS_PROBE_COUNT];
 	struct bpf_link *links[RS_PROBE_COUNT];
 	struct rs_probe_state states[RS_PROBE_COUNT];
-	uint64_t bad_records;
+	uint64_t bad_records, pids_full; /* what is counted on this side */
+	uint32_t *pids; /* of the filter, as asked for */
+	size_t npids;
 	int ncpu;
 	uint64_t *percpu; /* RS_BPFC_COUNT values for each CPU */
 	/* of the drain that is running */
@@ -122,6 +126,11 @@ int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
 		r = rs_kernel_explain(err, -ENOMEM, "read counters", "");
 		goto fail;
 	}
+	k->pids = opts->npids ? calloc(opts->npids, sizeof(*k->pids)) : NULL;
+	if (k->pids) {
+		memcpy(k->pids, opts->pids, opts->npids * sizeof(*k->pids));
+		k->npids = opts->npids;
+	}
 	r = open_ring(k, opts, err);
 	for (size_t i = 0; !r && i < opts->npids; i++) {
 		r = rs_kernel_add_pid(k, opts->pids[i]);
@@ -214,6 +223,14 @@ static int attach_one(struct rs_kernel *k, int i)
 	return 0;
 }
 
+static void add_child(void *arg, uint32_t pid)
+{
+	struct rs_kernel *k = arg;
+
+	if (rs_kernel_add_pid(k, pid))
+		k->pids_full++;
+}
+
 int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
 {
 	*err = (struct rs_kernel_err){ 0 };
@@ -224,6 +241,10 @@ int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
 			return rs_kernel_explain(err, r, k->probes[i].state.name, "attach");
 	}
 	mark_present(k);
+	/* Children that are older than the agent; those to come are the fork probe's, which runs already.
+	 * Without /proc they are missing, the rest is there. */
+	if (k->npids)
+		(void)rs_children(k->pids, k->npids, add_child, k);
 	return 0;
 }
 
@@ -236,6 +257,7 @@ void rs_kernel_close(struct rs_kernel *k)
 	rs_ring_close(&k->ring);
 	ringspan_bpf__destroy(k->skel);
 	free(k->percpu);
+	free(k->pids);
 	free(k);
 }
 
@@ -315,6 +337,7 @@ void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT])
 		}
 	}
 	ret[RS_BPFC_BAD_RECORD] += k->bad_records;
+	ret[RS_BPFC_PIDS_FULL] += k->pids_full;
 	ret[RS_BPFC_MISSED] += missed(k, ret[RS_BPFC_STOOD_IN]);
 }
 
