@@ -282,7 +282,9 @@ $(B)/feed: tests/receivers/feed.c $(B)/libringspan.a
 check-export: ## exporters against a scripted server that misbehaves: nothing lost uncounted; no root (T=name)
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan build/asan/feed
 	$(Q)python3 tests/receivers/check_export.py build/asan/feed $(T)
-.PHONY: check-export
+check-receivers: $(B)/feed ## exporters against a real Collector, Datadog's test agent, strict Sentry checks (network; T=name)
+	$(Q)python3 tests/receivers/check_receivers.py $(B)/feed $(T)
+.PHONY: check-export check-receivers
 
 lint-light: ## layers, banned calls, header self-sufficiency, record padding
 	$(Q)tests/lint/check-layers

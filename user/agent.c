@@ -18,6 +18,7 @@
 #include "pipeline.h"
 #include "source/tev.h"
 #include "status/control.h"
+#include "status/page.h"
 
 #define MS 1000000ull
 
@@ -41,6 +42,7 @@ struct agent {
 	struct rs_exporters exporters; /* `run` */
 	struct rs_sampler sampler;
 	struct rs_control control;
+	struct rs_page page;
 	FILE *record; /* `record` only */
 	int rc;       /* enum rs_exit */
 
@@ -345,6 +347,11 @@ static int open_control(struct agent *a)
 {
 	char err[256];
 
+	if (a->cfg->listen && rs_page_open(&a->page, &a->loop, a->cfg->listen, on_status, a, err, sizeof(err))) {
+		rs_error("%s", err);
+		return RS_EXIT_FAILED;
+	}
+
 	if (a->cfg->command != RS_CMD_run && a->cfg->source[RS_O_socket] == RS_FROM_DEFAULT)
 		return RS_EXIT_OK;
 	if (rs_control_open(&a->control, &a->loop, a->cfg->socket, on_status, a, err, sizeof(err)) == 0)
@@ -463,6 +470,7 @@ static void release(struct agent *a)
 {
 	open_gate(a);
 	rs_control_close(&a->control);
+	rs_page_close(&a->page);
 	rs_kernel_close(a->kernel);
 	rs_pipeline_release(&a->pl);
 	if (a->record && fclose(a->record) && a->rc == RS_EXIT_OK) {
