@@ -258,6 +258,9 @@ $(B)/bench/peers_msgpack: bench/peers_msgpack.c
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) $(LDOPT) -o $@ $< -lmsgpackc $(if $(wildcard /usr/include/msgpuck.h),-lmsgpuck)
+bench-export: $(B)/bench/export ## spans/s and CPU through encoder, queue and HTTP to a local sink; no root (ARGS=batches)
+	$(Q)$(B)/bench/export $(ARGS)
+.PHONY: bench-export
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)

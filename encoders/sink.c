@@ -4,8 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 
-_Static_assert(RS_SINK_NEED_MAX + RS_SINK_SLACK + sizeof(struct rs_buf) <= 1u << RS_BUF_MIN_SHIFT,
-	       "the smallest buffer holds the largest need");
+/* No buffer of ours is smaller: it holds the largest need. */
+#define MIN_BYTES (RS_BUF_SCRATCH - sizeof(struct rs_buf))
+
+_Static_assert(RS_SINK_NEED_MAX + RS_SINK_SLACK <= MIN_BYTES, "the scratch buffer holds the largest need");
 
 static void use(struct rs_sink *s, struct rs_buf *b)
 {
@@ -22,9 +24,9 @@ char *rs_sink_open(struct rs_sink *s, struct rs_bufpool *pool, size_t max)
 
 	s->pool = pool;
 	s->max = max;
-	s->err = rs_bufpool_get(pool, want, &b);
+	s->err = rs_bufpool_get(pool, want > MIN_BYTES ? want : MIN_BYTES, &b);
 	if (s->err)
-		s->err = rs_bufpool_get(pool, 1, &b);
+		s->err = rs_bufpool_get(pool, MIN_BYTES, &b);
 	if (s->err)
 		return NULL;
 	use(s, b);

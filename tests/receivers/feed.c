@@ -67,7 +67,8 @@ static void add_event(struct rs_batch *b, struct rs_span *s)
 	if (!ev || !a)
 		return;
 	*a = (struct rs_attr){ rs_key(RS_K_RINGSPAN_COUNT), { .type = RS_VAL_INT, .i = 3 } };
-	*ev = (struct rs_event){ .time_ns = s->start_ns + 1000, .name = rs_arena_str(&b->arena, STR("tcp.retransmit")) };
+	*ev = (struct rs_event){ .time_ns = s->start_ns + 1000,
+				 .name = rs_arena_str(&b->arena, STR("tcp.retransmit")) };
 	ev->attrs = (struct rs_attrs){ .a = a, .n = 1 };
 	s->events = ev;
 	s->nevents = 1;
@@ -121,7 +122,10 @@ static struct rs_scope_spans *new_batch(struct feed *f)
 	a = ss ? rs_arena_alloc(&f->batch.arena, sizeof(*a)) : NULL;
 	if (!a)
 		return NULL;
-	*a = (struct rs_attr){ rs_key(RS_K_SERVICE_NAME), { .type = RS_VAL_STR, .len = 4, .str = "feed" RS_PAD16 RS_PAD16 RS_PAD16 RS_PAD16 } };
+	*a = (struct rs_attr){
+		rs_key(RS_K_SERVICE_NAME),
+		{ .type = RS_VAL_STR, .len = 4, .str = "feed" RS_PAD16 RS_PAD16 RS_PAD16 RS_PAD16 }
+	};
 	rs->resource.attrs = (struct rs_attrs){ .a = a, .n = 1 };
 	ss->scope.name = rs_arena_str(&f->batch.arena, STR("ringspan"));
 	ss->scope.version = rs_arena_str(&f->batch.arena, STR("1"));
@@ -141,7 +145,8 @@ static void on_timer(void *arg)
 	while (f->made < due) {
 		struct rs_scope_spans *ss = new_batch(f);
 
-		while (ss && f->batch.nspans < BATCH_MAX && f->made < due && add_span(f, ss, f->first + f->made))
+		while (ss && f->batch.nspans < BATCH_MAX && f->made < due &&
+		       add_span(f, ss, f->first + f->made))
 			f->made++;
 		rs_exporters_batch(&f->x, &f->batch);
 	}
@@ -172,16 +177,18 @@ static void report(const struct feed *f)
 	struct rusage ru;
 
 	getrusage(RUSAGE_SELF, &ru);
-	fprintf(stderr, "{\"produced\":%" PRIu64 ",\"stall_ms\":%" PRIu64 ",\"rss_kb\":%ld,\"exporters\":[", f->made,
-	       f->stall_ns / 1000000, ru.ru_maxrss);
+	fprintf(stderr,
+		"{\"produced\":%" PRIu64 ",\"stall_ms\":%" PRIu64 ",\"rss_kb\":%ld,\"exporters\":[",
+		f->made, f->stall_ns / 1000000, ru.ru_maxrss);
 	for (int i = 0; i < f->x.n; i++) {
 		const struct rs_exporter *e = &f->x.e[i];
 
-		fprintf(stderr, "%s{\"name\":\"%s\",\"in\":%" PRIu64 ",\"sent\":%" PRIu64 ",\"held\":%" PRIu64
-		       ",\"retried\":%" PRIu64 ",\"uncertain\":%" PRIu64 ",\"requests\":%" PRIu64
-		       ",\"spool_bytes\":%" PRIu64 ",\"protocol\":",
-		       i ? "," : "", e->ops->name, e->spans_in, e->sent, rs_exporter_held(e), e->retried,
-		       e->uncertain, e->requests, rs_spool_bytes(e->spool));
+		fprintf(stderr,
+			"%s{\"name\":\"%s\",\"in\":%" PRIu64 ",\"sent\":%" PRIu64
+			",\"held\":%" PRIu64 ",\"retried\":%" PRIu64 ",\"uncertain\":%" PRIu64
+			",\"requests\":%" PRIu64 ",\"spool_bytes\":%" PRIu64 ",\"protocol\":",
+			i ? "," : "", e->ops->name, e->spans_in, e->sent, rs_exporter_held(e),
+			e->retried, e->uncertain, e->requests, rs_spool_bytes(e->spool));
 		json_text(e->protocol);
 		fprintf(stderr, ",\"target\":");
 		json_text(e->target);
@@ -189,7 +196,8 @@ static void report(const struct feed *f)
 		json_text(e->last_error);
 		fprintf(stderr, ",\"lost\":{");
 		for (int k = 0; k < RS_LOSS_COUNT; k++)
-			fprintf(stderr, "%s\"%s\":%" PRIu64, k ? "," : "", rs_loss_name((enum rs_loss)k), e->lost[k]);
+			fprintf(stderr, "%s\"%s\":%" PRIu64, k ? "," : "",
+				rs_loss_name((enum rs_loss)k), e->lost[k]);
 		fprintf(stderr, "}}");
 	}
 	fprintf(stderr, "]}\n");

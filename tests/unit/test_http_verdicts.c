@@ -90,19 +90,19 @@ static void http_codes(void **st)
 		long status;
 		enum rs_verdict_kind kind;
 	} t[] = {
-		{ "otlp-http", 200, RS_V_DONE },      { "otlp-http", 202, RS_V_DONE },
-		{ "otlp-http", 301, RS_V_DROP },      { "otlp-http", 400, RS_V_DROP },
-		{ "otlp-http", 408, RS_V_DROP },      { "otlp-http", 413, RS_V_SPLIT },
-		{ "otlp-http", 429, RS_V_RETRY },     { "otlp-http", 500, RS_V_DROP },
-		{ "otlp-http", 502, RS_V_RETRY },     { "otlp-http", 503, RS_V_RETRY },
-		{ "otlp-http", 504, RS_V_RETRY },     { "otlp-http-json", 503, RS_V_RETRY },
-		{ "zipkin", 202, RS_V_DONE },	      { "zipkin", 429, RS_V_RETRY },
-		{ "datadog", 200, RS_V_DONE },	      { "datadog", 400, RS_V_DROP },
-		{ "datadog", 404, RS_V_DROP },	      { "datadog", 408, RS_V_RETRY },
-		{ "datadog", 413, RS_V_SPLIT },	      { "datadog", 429, RS_V_RETRY },
-		{ "datadog", 500, RS_V_RETRY },	      { "sentry", 200, RS_V_DONE },
-		{ "sentry", 413, RS_V_DROP },	      { "sentry", 429, RS_V_DROP },
-		{ "sentry", 500, RS_V_DROP },	      { "sentry", 503, RS_V_DROP },
+		{ "otlp-http", 200, RS_V_DONE },  { "otlp-http", 202, RS_V_DONE },
+		{ "otlp-http", 301, RS_V_DROP },  { "otlp-http", 400, RS_V_DROP },
+		{ "otlp-http", 408, RS_V_DROP },  { "otlp-http", 413, RS_V_SPLIT },
+		{ "otlp-http", 429, RS_V_RETRY }, { "otlp-http", 500, RS_V_DROP },
+		{ "otlp-http", 502, RS_V_RETRY }, { "otlp-http", 503, RS_V_RETRY },
+		{ "otlp-http", 504, RS_V_RETRY }, { "otlp-http-json", 503, RS_V_RETRY },
+		{ "zipkin", 202, RS_V_DONE },	  { "zipkin", 429, RS_V_RETRY },
+		{ "datadog", 200, RS_V_DONE },	  { "datadog", 400, RS_V_DROP },
+		{ "datadog", 404, RS_V_DROP },	  { "datadog", 408, RS_V_RETRY },
+		{ "datadog", 413, RS_V_SPLIT },	  { "datadog", 429, RS_V_RETRY },
+		{ "datadog", 500, RS_V_RETRY },	  { "sentry", 200, RS_V_DONE },
+		{ "sentry", 413, RS_V_DROP },	  { "sentry", 429, RS_V_DROP },
+		{ "sentry", 500, RS_V_DROP },	  { "sentry", 503, RS_V_DROP },
 	};
 
 	(void)st;
@@ -136,9 +136,12 @@ static void waits(void **st)
 
 static void partial_success(void **st)
 {
-	static char pb[] = "\x0a\x09\x08\x04\x12\x05" "oh no";
-	static char json[] = "{\"partialSuccess\":{\"rejectedSpans\":\"4\",\"errorMessage\":\"oh no\"}}";
-	static char warning[] = "\x0a\x07\x12\x05" "hm hm";
+	static char pb[] = "\x0a\x09\x08\x04\x12\x05"
+			   "oh no";
+	static char json[] =
+		"{\"partialSuccess\":{\"rejectedSpans\":\"4\",\"errorMessage\":\"oh no\"}}";
+	static char warning[] = "\x0a\x07\x12\x05"
+				"hm hm";
 	struct fake *f = fake("otlp-http");
 	struct rs_verdict v;
 
@@ -184,7 +187,9 @@ static void grpc_codes(void **st)
 		f->e.ops->header(&f->send, STR("Grpc-Status"), str_c(text));
 		f->e.ops->header(&f->send, STR("grpc-message"), STR("50%25 of %e2%82%ac"));
 		v = verdict(f);
-		assert_int_equal(v.kind, code == 0 ? RS_V_DONE : code < 17 && retried[code] ? RS_V_RETRY : RS_V_DROP);
+		assert_int_equal(v.kind, code == 0		      ? RS_V_DONE
+					 : code < 17 && retried[code] ? RS_V_RETRY
+								      : RS_V_DROP);
 		if (code)
 			assert_non_null(strstr(v.why, "50% of \xe2\x82\xac"));
 		release(f);
@@ -210,7 +215,8 @@ static void grpc_retry_info(void **st)
 		assert_int_equal(v.kind, RS_V_RETRY);
 		assert_int_equal(v.wait_ns, 2500000000u);
 	}
-	f->e.ops->header(&f->send, STR("grpc-message"), STR("grpc: received message larger than max (5 vs. 4)"));
+	f->e.ops->header(&f->send, STR("grpc-message"),
+			 STR("grpc: received message larger than max (5 vs. 4)"));
 	f->send.grpc_details_len = 0;
 	assert_int_equal(verdict(f).kind, RS_V_SPLIT);
 	release(f);
@@ -230,10 +236,14 @@ static void grpc_without_status(void **st)
 		{ CURLE_OK, 503, "", RS_V_RETRY },
 		{ CURLE_OK, 200, "", RS_V_DROP }, /* no trailers: UNKNOWN */
 		{ CURLE_COULDNT_CONNECT, 0, "no", RS_V_RETRY },
-		{ CURLE_HTTP2_STREAM, 0, "HTTP/2 stream 1 was not closed cleanly: REFUSED_STREAM (err 7)", RS_V_RETRY },
-		{ CURLE_HTTP2_STREAM, 0, "HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)", RS_V_RETRY },
-		{ CURLE_HTTP2_STREAM, 0, "HTTP/2 stream 1 was not closed cleanly: INTERNAL_ERROR (err 2)", RS_V_DROP },
-		{ CURLE_HTTP2_STREAM, 0, "HTTP/2 stream 1 was not closed cleanly: ENHANCE_YOUR_CALM (err 11)", RS_V_DROP },
+		{ CURLE_HTTP2_STREAM, 0,
+		  "HTTP/2 stream 1 was not closed cleanly: REFUSED_STREAM (err 7)", RS_V_RETRY },
+		{ CURLE_HTTP2_STREAM, 0, "HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)",
+		  RS_V_RETRY },
+		{ CURLE_HTTP2_STREAM, 0,
+		  "HTTP/2 stream 1 was not closed cleanly: INTERNAL_ERROR (err 2)", RS_V_DROP },
+		{ CURLE_HTTP2_STREAM, 0,
+		  "HTTP/2 stream 1 was not closed cleanly: ENHANCE_YOUR_CALM (err 11)", RS_V_DROP },
 	};
 
 	(void)st;
@@ -293,7 +303,8 @@ static void make_batch(struct rs_batch *b)
 	}
 }
 
-static void split_all(struct fake *f, struct rs_payload *pl, uint32_t spans, uint8_t form, uint32_t *ret_parts)
+static void split_all(struct fake *f, struct rs_payload *pl, uint32_t spans, uint8_t form,
+		      uint32_t *ret_parts)
 {
 	struct rs_item it = { .data = *pl, .spans = spans, .form = form };
 	struct rs_payload half[2] = { 0 };
@@ -318,10 +329,10 @@ static void splits(void **st)
 		uint8_t form;
 		uint32_t parts;
 	} t[] = {
-		{ "otlp-http", "otlp-proto", 0, 15 },	 { "otlp-http-json", "otlp-json", 0, 15 },
-		{ "otlp-grpc", "otlp-proto", 0, 15 },	 { "zipkin", "zipkin", 0, 15 },
+		{ "otlp-http", "otlp-proto", 0, 15 },	  { "otlp-http-json", "otlp-json", 0, 15 },
+		{ "otlp-grpc", "otlp-proto", 0, 15 },	  { "zipkin", "zipkin", 0, 15 },
 		{ "datadog", "datadog-v0.4-json", 0, 5 }, { "datadog", "datadog-v0.4", 1, 5 },
-		{ "datadog", "datadog-v0.5", 2, 5 },	 { "datadog", "datadog-v1", 3, 1 },
+		{ "datadog", "datadog-v0.5", 2, 5 },	  { "datadog", "datadog-v1", 3, 1 },
 	};
 
 	(void)st;
@@ -351,7 +362,8 @@ static void splits(void **st)
 static void walks(void **st)
 {
 	/* [1, "ab", {1: [nil, 2.0]}, bin(2)], cut in every place. */
-	static char all[] = "\x94\x01\xa2" "ab\x81\x01\x92\xc0\xcb\x00\x00\x00\x00\x00\x00\x00\x00\xc4\x02xy";
+	static char all[] = "\x94\x01\xa2"
+			    "ab\x81\x01\x92\xc0\xcb\x00\x00\x00\x00\x00\x00\x00\x00\xc4\x02xy";
 	const size_t len = sizeof(all) - 1;
 
 	(void)st;
@@ -373,11 +385,16 @@ static void walks(void **st)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(retry_after),	   cmocka_unit_test(http_codes),
-		cmocka_unit_test(waits),	   cmocka_unit_test(partial_success),
-		cmocka_unit_test(grpc_codes),	   cmocka_unit_test(grpc_retry_info),
-		cmocka_unit_test(grpc_without_status), cmocka_unit_test(sentry_limits),
-		cmocka_unit_test(splits),	   cmocka_unit_test(walks),
+		cmocka_unit_test(retry_after),
+		cmocka_unit_test(http_codes),
+		cmocka_unit_test(waits),
+		cmocka_unit_test(partial_success),
+		cmocka_unit_test(grpc_codes),
+		cmocka_unit_test(grpc_retry_info),
+		cmocka_unit_test(grpc_without_status),
+		cmocka_unit_test(sentry_limits),
+		cmocka_unit_test(splits),
+		cmocka_unit_test(walks),
 	};
 
 	return cmocka_run_group_tests_name("http_verdicts", tests, NULL, NULL);

@@ -21,7 +21,8 @@ static void thresholds(void **st)
 	assert_non_null(fgets(line, sizeof(line), f)); /* column names */
 	while (fgets(line, sizeof(line), f)) {
 		char *word = strtok_r(line, "\t\n", &save), *slash = strchr(word, '/');
-		double p = slash ? strtod(word, NULL) / strtod(slash + 1, NULL) : strtod(word, NULL);
+		double p =
+			slash ? strtod(word, NULL) / strtod(slash + 1, NULL) : strtod(word, NULL);
 
 		for (int i = 0; i < 4; i++) {
 			char text[RS_SAMPLE_TH_TEXT];
@@ -79,7 +80,11 @@ static struct rs_sample_trace trace(uint8_t id[16], uint64_t r)
 
 static void heads(void **st)
 {
-	enum { ROOT, WIRE_YES, WIRE_NO };
+	enum {
+		ROOT,
+		WIRE_YES,
+		WIRE_NO
+	};
 	static const struct {
 		enum rs_sampler_kind kind;
 		bool low[3], high[3]; /* for R below and above T */
@@ -178,11 +183,13 @@ static void marks(void **st)
 		{ RS_SAMPLER_ON, 0, 0, 0, "", "" },
 		{ RS_SAMPLER_RATIO, 0, 0, 0, "", "ot=th:c" },
 		{ RS_SAMPLER_RATIO, 1, 0, 0, "a=b,c=d", "ot=th:c,a=b,c=d" },
-		{ RS_SAMPLER_RATIO, 1, 1, 0, "a=b,ot=th:8;rv:f0000000000000,c=d", "ot=th:c;rv:f0000000000000,a=b,c=d" },
+		{ RS_SAMPLER_RATIO, 1, 1, 0, "a=b,ot=th:8;rv:f0000000000000,c=d",
+		  "ot=th:c;rv:f0000000000000,a=b,c=d" },
 		{ RS_SAMPLER_RATIO, 1, 1, 0, "ot=th:e", "ot=th:e" }, /* rarer already */
 		{ RS_SAMPLER_PARENT_RATIO, 1, 1, 0, "ot=th:8", "ot=th:8" },
 		{ RS_SAMPLER_PARENT_RATIO, 1, 1, 0, "a=b", "a=b" },
-		{ RS_SAMPLER_PARENT_RATIO, 1, 1, 0, "ot=th:ffff;x:1", "ot=x:1" }, /* R is below it */
+		{ RS_SAMPLER_PARENT_RATIO, 1, 1, 0, "ot=th:ffff;x:1",
+		  "ot=x:1" }, /* R is below it */
 		{ RS_SAMPLER_PARENT_RATIO, 1, 0, 1, "ot=th:8,a=b", "a=b" },
 		{ RS_SAMPLER_RATIO, 0, 0, 1, "", "" },
 	};
@@ -192,7 +199,8 @@ static void marks(void **st)
 	(void)st;
 	rs_arena_init(&a, 4096, 0);
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct rs_span span = { .flags = 0x100, .trace_state = rs_arena_str(&a, str_c(t[i].state)) };
+		struct rs_span span = { .flags = 0x100,
+					.trace_state = rs_arena_str(&a, str_c(t[i].state)) };
 		struct rs_sample_trace tr = trace(id, 0xf0000000000000);
 		struct rs_sampler s;
 
@@ -213,8 +221,9 @@ static void marks(void **st)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(thresholds),	   cmocka_unit_test(ot_member), cmocka_unit_test(heads),
-		cmocka_unit_test(backend_rates),   cmocka_unit_test(rules_and_limit), cmocka_unit_test(marks),
+		cmocka_unit_test(thresholds),	   cmocka_unit_test(ot_member),
+		cmocka_unit_test(heads),	   cmocka_unit_test(backend_rates),
+		cmocka_unit_test(rules_and_limit), cmocka_unit_test(marks),
 	};
 
 	return cmocka_run_group_tests_name("sample", tests, NULL, NULL);

@@ -141,12 +141,12 @@ static void trims(void **st)
 
 		rs_sink_close(&s[i], fill(&s[i], p, 10, 'a'), &pl[i]);
 	}
-	assert_int_equal(pool.held, 4 << RS_BUF_MIN_SHIFT);
+	assert_int_equal(pool.held, 4 * RS_BUF_SCRATCH);
 	for (int i = 0; i < 4; i++)
 		rs_payload_release(&pl[i]);
 	/* The period in which all were used: nothing is freed. */
 	rs_bufpool_trim(&pool);
-	assert_int_equal(pool.held, 4 << RS_BUF_MIN_SHIFT);
+	assert_int_equal(pool.held, 4 * RS_BUF_SCRATCH);
 	/* A period that needed one at a time. */
 	for (int i = 0; i < 10; i++) {
 		char *p = rs_sink_open(&s[0], &pool, SIZE_MAX / 4);
@@ -155,7 +155,7 @@ static void trims(void **st)
 		rs_payload_release(&pl[0]);
 	}
 	rs_bufpool_trim(&pool);
-	assert_int_equal(pool.held, 1 << RS_BUF_MIN_SHIFT);
+	assert_int_equal(pool.held, RS_BUF_SCRATCH);
 	rs_bufpool_trim(&pool);
 	assert_int_equal(pool.held, 0);
 	rs_bufpool_release(&pool);

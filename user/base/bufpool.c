@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define SCRATCH_CLASS 4
+_Static_assert(RS_BUF_SCRATCH == 1u << (RS_BUF_MIN_SHIFT + SCRATCH_CLASS), "its class");
+
 static size_t class_bytes(uint32_t cls)
 {
 	return (size_t)1 << (RS_BUF_MIN_SHIFT + cls);
@@ -92,7 +95,7 @@ void rs_bufpool_put(struct rs_bufpool *p, struct rs_buf *b)
 int rs_bufpool_init(struct rs_bufpool *p, size_t limit)
 {
 	*p = (struct rs_bufpool){ .limit = limit ? limit : SIZE_MAX / 2 };
-	p->scratch = alloc(0);
+	p->scratch = alloc(SCRATCH_CLASS);
 	return p->scratch ? 0 : -ENOMEM;
 }
 

@@ -14,8 +14,9 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define RS_BUF_MIN_SHIFT 16 /* 64 KiB: the smallest buffer */
-#define RS_BUF_CLASSES	 11 /* … to 64 MiB */
+#define RS_BUF_MIN_SHIFT 12	    /* 4 KiB: the smallest buffer */
+#define RS_BUF_CLASSES	 15	    /* … to 64 MiB */
+#define RS_BUF_SCRATCH	 (1u << 16) /* bytes of the scratch buffer, its head included */
 
 struct rs_buf {
 	struct rs_buf *next; /* in its class's free list */
@@ -28,7 +29,7 @@ struct rs_bufpool {
 	struct rs_buf *free[RS_BUF_CLASSES];
 	uint32_t nfree[RS_BUF_CLASSES];
 	uint32_t low[RS_BUF_CLASSES]; /* least free since the last trim */
-	struct rs_buf *scratch;	      /* the smallest size; written to after an error, never read */
+	struct rs_buf *scratch;	      /* RS_BUF_SCRATCH; written to after an error, never read */
 	size_t limit;		      /* bytes of all buffers at most */
 	size_t held;		      /* bytes of all buffers, free ones included */
 	size_t in_use, high;	      /* bytes handed out now, and most ever */

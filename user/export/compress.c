@@ -18,7 +18,8 @@ const char *rs_compression_name(enum rs_compression c)
 	return name[c];
 }
 
-static int gzip(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs_buf *to, size_t *ret_len)
+static int gzip(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs_buf *to,
+		size_t *ret_len)
 {
 	z_stream *z = zip->gzip;
 	int rc = Z_OK;
@@ -27,7 +28,8 @@ static int gzip(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs
 		z = calloc(1, sizeof(*z));
 		if (!z)
 			return -ENOMEM;
-		if (deflateInit2(z, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+		if (deflateInit2(z, GZIP_LEVEL, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) !=
+		    Z_OK) {
 			free(z);
 			return -ENOMEM;
 		}
@@ -45,7 +47,8 @@ static int gzip(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs
 	return rc == Z_STREAM_END ? 0 : -EFBIG;
 }
 
-static int zstd(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs_buf *to, size_t *ret_len)
+static int zstd(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs_buf *to,
+		size_t *ret_len)
 {
 	ZSTD_outBuffer out = { to->data, to->cap, 0 };
 	size_t rc = 0;
@@ -59,7 +62,8 @@ static int zstd(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs
 	for (int i = 0; i < niov; i++) {
 		ZSTD_inBuffer in = { iov[i].iov_base, iov[i].iov_len, 0 };
 
-		rc = ZSTD_compressStream2(zip->zstd, &out, &in, i == niov - 1 ? ZSTD_e_end : ZSTD_e_continue);
+		rc = ZSTD_compressStream2(zip->zstd, &out, &in,
+					  i == niov - 1 ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(rc) || in.pos < in.size)
 			return -EFBIG;
 	}
@@ -67,8 +71,8 @@ static int zstd(struct rs_zip *zip, const struct iovec *iov, int niov, struct rs
 	return rc ? -EFBIG : 0;
 }
 
-int rs_compress(struct rs_zip *z, enum rs_compression how, struct rs_bufpool *pool, const struct iovec *iov,
-		int niov, struct rs_payload *out)
+int rs_compress(struct rs_zip *z, enum rs_compression how, struct rs_bufpool *pool,
+		const struct iovec *iov, int niov, struct rs_payload *out)
 {
 	size_t len = 0, got = 0, bound;
 	struct rs_buf *to;

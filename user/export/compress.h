@@ -22,8 +22,8 @@ struct rs_zip {
 /* "gzip"… NULL for none: the name in Content-Encoding. */
 const char *rs_compression_name(enum rs_compression c);
 /* out is empty before. 0, -ENOMEM, or what the pool says. */
-int rs_compress(struct rs_zip *z, enum rs_compression how, struct rs_bufpool *pool, const struct iovec *iov,
-		int niov, struct rs_payload *out);
+int rs_compress(struct rs_zip *z, enum rs_compression how, struct rs_bufpool *pool,
+		const struct iovec *iov, int niov, struct rs_payload *out);
 void rs_zip_release(struct rs_zip *z);
 
 #endif

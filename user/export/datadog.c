@@ -27,7 +27,8 @@ enum form {
 	V1,
 };
 
-static const char *const form_path[] = { "/v0.4/traces", "/v0.4/traces", "/v0.5/traces", "/v1.0/traces" };
+static const char *const form_path[] = { "/v0.4/traces", "/v0.4/traces", "/v0.5/traces",
+					 "/v1.0/traces" };
 static const char *const form_name[] = { "v0.4", "v0.4 native events", "v0.5", "v1.0" };
 
 enum phase {
@@ -120,7 +121,12 @@ static bool read_info(struct str body, bool *ret_v1, bool *ret_v05, bool *ret_ev
 
 static void on_info(struct rs_exporter *e, const struct rs_http_req *r)
 {
-	enum { AUTO, WANT_04, WANT_05, WANT_1 };
+	enum {
+		AUTO,
+		WANT_04,
+		WANT_05,
+		WANT_1
+	};
 	struct datadog *d = e->state;
 	bool v1 = false, v05 = false, events = false;
 	enum form plain;
@@ -155,8 +161,8 @@ static void on_probe(struct rs_exporter *e, const struct rs_http_req *r)
 		d->checked = d->wanted;
 		use(e, d->wanted);
 	} else if (r->rc == CURLE_OK) {
-		rs_exporter_error(e, "%s is announced and answers HTTP %ld: staying with %s", form_name[d->wanted],
-				  r->status, e->protocol);
+		rs_exporter_error(e, "%s is announced and answers HTTP %ld: staying with %s",
+				  form_name[d->wanted], r->status, e->protocol);
 	}
 	ask_done(e, r->rc == CURLE_OK ? ASK_AGAIN_NS : ASK_RETRY_NS);
 }
@@ -204,7 +210,8 @@ static const char *default_url(struct rs_exporter *e, char *buf, size_t size)
 
 	if (e->asked || c->endpoint || c->dd_url)
 		return e->asked ? e->asked : c->endpoint ? c->endpoint : c->dd_url;
-	snprintf(buf, size, "http://%s:%llu", c->dd_host ? c->dd_host : "localhost", (unsigned long long)c->dd_port);
+	snprintf(buf, size, "http://%s:%llu", c->dd_host ? c->dd_host : "localhost",
+		 (unsigned long long)c->dd_port);
 	return buf;
 }
 
@@ -212,7 +219,8 @@ static int open_datadog(struct rs_exporter *e, char *err, size_t size)
 {
 	struct datadog *d = e->state;
 	char text[512];
-	int rc = rs_exporter_endpoint(e, default_url(e, text, sizeof(text)), RS_PATH_EXACT, "http", err, size);
+	int rc = rs_exporter_endpoint(e, default_url(e, text, sizeof(text)), RS_PATH_EXACT, "http",
+				      err, size);
 
 	if (rc)
 		return rc;
@@ -280,10 +288,11 @@ static void header(struct rs_send *s, struct str name, struct str value)
 {
 	struct datadog *d = s->e->state;
 
-	if (str_ieq(name, STR("datadog-rates-payload-version")) && value.len < sizeof(d->rates_version)) {
+	if (str_ieq(name, STR("datadog-rates-payload-version")) &&
+	    value.len < sizeof(d->rates_version)) {
 		snprintf(d->rates_version, sizeof(d->rates_version), "%.*s", STR_ARG(value));
-	} else if (str_ieq(name, STR("datadog-agent-state")) && value.len < sizeof(d->agent_state) &&
-		   !str_eq(str_c(d->agent_state), value)) {
+	} else if (str_ieq(name, STR("datadog-agent-state")) &&
+		   value.len < sizeof(d->agent_state) && !str_eq(str_c(d->agent_state), value)) {
 		if (*d->agent_state)
 			d->ask_at_ns = 0;
 		snprintf(d->agent_state, sizeof(d->agent_state), "%.*s", STR_ARG(value));
@@ -389,8 +398,8 @@ static bool find_halves(struct rs_walk *m, uint8_t form, uint32_t spans, struct 
 	return seen == spans;
 }
 
-static bool make_half(struct rs_exporter *e, const struct rs_walk *m, size_t prefix, size_t from, size_t to,
-		      uint32_t chunks, struct rs_payload *ret)
+static bool make_half(struct rs_exporter *e, const struct rs_walk *m, size_t prefix, size_t from,
+		      size_t to, uint32_t chunks, struct rs_payload *ret)
 {
 	size_t n = prefix + 5 + (to - from);
 	struct rs_buf *b;
@@ -410,7 +419,8 @@ static bool make_half(struct rs_exporter *e, const struct rs_walk *m, size_t pre
 	return true;
 }
 
-static bool split(struct rs_exporter *e, const struct rs_item *it, struct rs_payload half[2], uint32_t spans[2])
+static bool split(struct rs_exporter *e, const struct rs_item *it, struct rs_payload half[2],
+		  uint32_t spans[2])
 {
 	struct rs_walk m = walk(it), start = m;
 	struct halves h;

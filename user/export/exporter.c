@@ -16,6 +16,7 @@
 #define HURRY_MAX    (250 * MS)
 #define POOL_RESERVE (48u << 20) /* what is encoded or compressed, beside the queue */
 #define STATE_CHUNK  4096
+#define COMPACT_MAX  (30u << 10) /* bytes of a message that is copied to a small buffer */
 
 static const struct {
 	const char *name;
@@ -281,7 +282,8 @@ static int set_body(struct rs_send *s)
 		n = s->zip.niov;
 		memcpy(iov, s->zip.iov, sizeof(iov[0]) * (size_t)n);
 		if (!e->ops->grpc)
-			rs_http_header(&s->req, "Content-Encoding: %s", rs_compression_name(e->compression));
+			rs_http_header(&s->req, "Content-Encoding: %s",
+				       rs_compression_name(e->compression));
 	}
 	if (e->ops->grpc) {
 		uint32_t len = (uint32_t)s->req.len;
@@ -416,7 +418,9 @@ static bool make_room(struct rs_exporter *e)
 
 	/* The rest of a line that is half written stays. */
 	if (it && it->at)
-		it = it->link.next == &e->q.waiting ? NULL : rs_list_entry(it->link.next, struct rs_item, link);
+		it = it->link.next == &e->q.waiting
+			     ? NULL
+			     : rs_list_entry(it->link.next, struct rs_item, link);
 	if (!it)
 		return false;
 	lose(e, it, RS_LOSS_QUEUE_FULL);
@@ -437,11 +441,28 @@ static void to_spool(struct rs_exporter *e, struct rs_item *it)
 		rs_queue_unload(&e->q, it);
 }
 
+/* Encoders write into large buffers; a message that is small waits in a small one. */
+static void compact(struct rs_exporter *e, struct rs_payload *pl)
+{
+	struct rs_payload small = { .pool = &e->pool, .niov = 1, .len = pl->len };
+	size_t at = 0;
+
+	if (pl->len > COMPACT_MAX || rs_bufpool_get(&e->pool, pl->len, &small.buf[0]))
+		return;
+	for (int i = 0; i < pl->niov; i++) {
+		memcpy(small.buf[0]->data + at, pl->iov[i].iov_base, pl->iov[i].iov_len);
+		at += pl->iov[i].iov_len;
+	}
+	small.iov[0] = (struct iovec){ small.buf[0]->data, at };
+	rs_payload_release(pl);
+	*pl = small;
+}
+
 static void enqueue(struct rs_exporter *e, struct rs_payload *pl, uint32_t spans)
 {
 	struct rs_item *it;
 
-	/* Answers to what is being sent come later, if at all. */
+	compact(e, pl);
 	it = rs_queue_push(&e->q, pl, spans, e->form, rs_clock_mono());
 	if (!it) {
 		e->lost[RS_LOSS_NO_MEMORY] += spans;
@@ -600,7 +621,8 @@ static int parse_url(struct rs_exporter *e, CURLU *u, const char *text, enum rs_
 
 	snprintf(full, sizeof(full), "%s%s%s", strstr(text, "://") ? "" : scheme,
 		 strstr(text, "://") ? "" : "://", text);
-	if (curl_url_set(u, CURLUPART_URL, full, 0) != CURLUE_OK || take_userinfo(e, u) || set_path(e, u, how))
+	if (curl_url_set(u, CURLUPART_URL, full, 0) != CURLUE_OK || take_userinfo(e, u) ||
+	    set_path(e, u, how))
 		return -EINVAL;
 	e->url = url_part(e, u, CURLUPART_URL, 0);
 	query = url_part(e, u, CURLUPART_QUERY, 0);
@@ -628,7 +650,8 @@ int rs_exporter_endpoint(struct rs_exporter *e, const char *text, enum rs_endpoi
 	rc = u ? parse_url(e, u, text, path, scheme) : -ENOMEM;
 	curl_url_cleanup(u);
 	if (rc)
-		return bad_endpoint(e, err, size, "it is written http://HOST:PORT, https://… or unix:///PATH");
+		return bad_endpoint(e, err, size,
+				    "it is written http://HOST:PORT, https://… or unix:///PATH");
 	if (strncmp(e->url, "http://", 7) && strncmp(e->url, "https://", 8))
 		return bad_endpoint(e, err, size, "only http, https and unix are known");
 	return 0;
@@ -636,7 +659,9 @@ int rs_exporter_endpoint(struct rs_exporter *e, const char *text, enum rs_endpoi
 
 int rs_exporter_default_endpoint(struct rs_exporter *e, char *err, size_t size)
 {
-	const char *text = e->asked ? e->asked : e->cfg->endpoint ? e->cfg->endpoint : e->ops->endpoint;
+	const char *text = e->asked	      ? e->asked
+			   : e->cfg->endpoint ? e->cfg->endpoint
+					      : e->ops->endpoint;
 
 	if (text)
 		return rs_exporter_endpoint(e, text, RS_PATH_AUTO, "http", err, size);
@@ -657,8 +682,8 @@ static int open_encoders(struct rs_exporter *e, char *err, size_t size)
 		int rc = rs_encoder_new(e->ops->encoder[i], &e->pool, &e->enc_opts, &e->enc[i]);
 
 		if (rc) {
-			snprintf(err, size, "exporter %s: format %s: %s", e->ops->name, e->ops->encoder[i],
-				 strerror(-rc));
+			snprintf(err, size, "exporter %s: format %s: %s", e->ops->name,
+				 e->ops->encoder[i], strerror(-rc));
 			return rc;
 		}
 	}
@@ -726,12 +751,14 @@ static int open_spool(struct rs_exporter *e, char *err, size_t size)
 }
 
 int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, const char *target,
-		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop, char *err,
-		     size_t size)
+		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop,
+		     char *err, size_t size)
 {
 	int rc;
 
-	*e = (struct rs_exporter){ .ops = ops, .cfg = cfg, .http = http, .loop = loop, .asked = target };
+	*e = (struct rs_exporter){
+		.ops = ops, .cfg = cfg, .http = http, .loop = loop, .asked = target
+	};
 	e->writable.fd = -1;
 	rs_arena_init(&e->mem, STATE_CHUNK, 0);
 	rs_queue_init(&e->q, cfg->queue_spans, cfg->queue_bytes);

@@ -21,7 +21,7 @@
 #include "export/http.h"
 #include "export/queue.h"
 
-#define RS_EXPORT_FORMS	  4 /* encoders of one exporter */
+#define RS_EXPORT_FORMS	   4 /* encoders of one exporter */
 #define RS_EXPORT_INFLIGHT 4 /* requests at once */
 #define RS_EXPORT_SECRETS  8
 
@@ -40,7 +40,7 @@ enum rs_loss {
 #define RS_LOSS(id, name) RS_LOSS_##id,
 	RS_LOSSES
 #undef RS_LOSS
-	RS_LOSS_COUNT,
+		RS_LOSS_COUNT,
 };
 
 const char *rs_loss_name(enum rs_loss l);
@@ -58,7 +58,7 @@ struct rs_verdict {
 	uint64_t wait_ns;  /* RS_V_RETRY; 0: none was named */
 	uint64_t rejected; /* RS_V_DONE */
 	enum rs_loss loss; /* RS_V_DROP */
-	char why[240];	   /* of anything but plain success; made safe and free of secrets by the core */
+	char why[240]; /* of anything but plain success; made safe and free of secrets by the core */
 };
 
 struct rs_exporter;
@@ -81,12 +81,13 @@ struct rs_send {
 
 struct rs_exporter_ops {
 	const char *name;
-	const char *encoder[RS_EXPORT_FORMS]; /* names in encoders.def; the first is used at first */
-	const char *endpoint;		      /* NULL: this exporter has no default */
-	const char *path;		      /* appended to a base endpoint */
-	size_t max_payload;		      /* bytes of a message at most; 0: RS_ENC_MAX_PAYLOAD */
-	bool gzip, zstd;		      /* the protocol takes such bodies */
-	bool grpc;			      /* HTTP/2, compressed per message */
+	const char
+		*encoder[RS_EXPORT_FORMS]; /* names in encoders.def; the first is used at first */
+	const char *endpoint;		   /* NULL: this exporter has no default */
+	const char *path;		   /* appended to a base endpoint */
+	size_t max_payload;		   /* bytes of a message at most; 0: RS_ENC_MAX_PAYLOAD */
+	bool gzip, zstd;		   /* the protocol takes such bodies */
+	bool grpc;			   /* HTTP/2, compressed per message */
 	size_t state_size;
 
 	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. */
@@ -160,8 +161,8 @@ struct rs_exporter {
  * 0, or -errno with a line in err. Release in either case.
  */
 int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, const char *target,
-		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop, char *err,
-		     size_t size);
+		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop,
+		     char *err, size_t size);
 void rs_exporter_release(struct rs_exporter *e);
 /* Requests are broken off; what is still queued is counted as lost (SHUTDOWN), unless it is in the spool:
  * that stays held, for the next run. */
@@ -185,7 +186,8 @@ void rs_exporter_drop(struct rs_exporter *e, struct rs_item *it, enum rs_loss ho
 /* Remembers a text that must not be shown; at least 4 bytes, others are too common. */
 void rs_exporter_secret(struct rs_exporter *e, const char *text);
 /* A trouble that concerns no single message. */
-void rs_exporter_error(struct rs_exporter *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void rs_exporter_error(struct rs_exporter *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* How a path is made from the endpoint's and the protocol's own. */
 enum rs_endpoint_path {
 	RS_PATH_AUTO,	/* the protocol's, unless the endpoint has one */

@@ -46,8 +46,8 @@ static struct str alias(const struct rs_config *cfg, struct str name)
 	return name;
 }
 
-static int add(struct rs_exporters *x, const struct rs_config *cfg, struct str name, struct str target, char *err,
-	       size_t size)
+static int add(struct rs_exporters *x, const struct rs_config *cfg, struct str name,
+	       struct str target, char *err, size_t size)
 {
 	const struct rs_exporter_ops *ops = rs_exporter_find(alias(cfg, name));
 	const char *to = NULL;
@@ -84,7 +84,8 @@ static int add(struct rs_exporters *x, const struct rs_config *cfg, struct str n
 	return rc;
 }
 
-static int add_list(struct rs_exporters *x, const struct rs_config *cfg, struct str list, char *err, size_t size)
+static int add_list(struct rs_exporters *x, const struct rs_config *cfg, struct str list, char *err,
+		    size_t size)
 {
 	struct str one, name;
 	int rc = 0;
@@ -98,7 +99,8 @@ static int add_list(struct rs_exporters *x, const struct rs_config *cfg, struct 
 	return rc;
 }
 
-static int add_from_environment(struct rs_exporters *x, const struct rs_config *cfg, char *err, size_t size)
+static int add_from_environment(struct rs_exporters *x, const struct rs_config *cfg, char *err,
+				size_t size)
 {
 	bool datadog = cfg->dd_url || cfg->dd_host;
 	bool otlp = cfg->endpoint || cfg->otlp_endpoint || cfg->otlp_traces_endpoint ||
@@ -118,8 +120,8 @@ static int add_from_environment(struct rs_exporters *x, const struct rs_config *
 
 /* -- life -- */
 
-int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct rs_config *cfg, char *err,
-		      size_t size)
+int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct rs_config *cfg,
+		      char *err, size_t size)
 {
 	int rc;
 

@@ -78,7 +78,8 @@ static int rotate(struct rs_exporter *e)
 		if (i == 1)
 			snprintf(from, sizeof(from), "%s", e->target);
 		else
-			snprintf(from, sizeof(from), "%s.%llu", e->target, (unsigned long long)(i - 1));
+			snprintf(from, sizeof(from), "%s.%llu", e->target,
+				 (unsigned long long)(i - 1));
 		snprintf(to, sizeof(to), "%s.%llu", e->target, (unsigned long long)i);
 		if (rename(from, to) && errno != ENOENT)
 			return -errno;

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define MS	      1000000ull
 #define NS_PER_S      1000000000ull
+#define NEVER	      UINT64_MAX
 #define CONNECT_MS    5000
 #define UPLOAD_BUFFER (512 * 1024L)
 #define ANSWER_KEEP   (64 * 1024) /* bytes of an answer's buffer kept for the next */
@@ -76,9 +79,26 @@ static void on_socket(void *arg, uint32_t events)
 	act(s->h, s->w.fd, what);
 }
 
+/* Setting the timer costs a system call, and libcurl changes its mind several times per request: it is only
+ * ever set earlier; when it goes off too early it is set anew. */
+static int arm(struct rs_http *h, uint64_t now)
+{
+	h->armed_ns = h->wanted_ns;
+	return rs_loop_timer_set(&h->timer, h->wanted_ns > now ? h->wanted_ns - now : 0, 0);
+}
+
 static void on_time(void *arg)
 {
-	act(arg, CURL_SOCKET_TIMEOUT, 0);
+	struct rs_http *h = arg;
+	uint64_t now = rs_clock_mono();
+
+	h->armed_ns = NEVER;
+	if (h->wanted_ns == NEVER)
+		return;
+	if (h->wanted_ns > now && arm(h, now) == 0)
+		return;
+	h->wanted_ns = NEVER;
+	act(h, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static uint32_t events_of(int what)
@@ -115,17 +135,18 @@ static int socket_changed(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 static int timer_changed(CURLM *multi, long ms, void *arg)
 {
 	struct rs_http *h = arg;
+	uint64_t now = rs_clock_mono();
 
 	(void)multi;
-	/* Without a wish the timer runs once an hour: that does no harm. */
-	return rs_loop_timer_set(&h->timer, ms < 0 ? 3600 * NS_PER_S : (uint64_t)ms * MS, 0) ? -1 : 0;
+	h->wanted_ns = ms < 0 ? NEVER : now + (uint64_t)ms * MS;
+	return h->wanted_ns < h->armed_ns && arm(h, now) ? -1 : 0;
 }
 
 int rs_http_init(struct rs_http *h, struct rs_loop *loop)
 {
 	int rc;
 
-	*h = (struct rs_http){ .loop = loop };
+	*h = (struct rs_http){ .loop = loop, .wanted_ns = NEVER, .armed_ns = NEVER };
 	h->timer.w.fd = -1;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
 		return -ENOMEM;
@@ -296,7 +317,8 @@ static void set_options(struct rs_http_req *r, const struct rs_http_conf *c, con
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, r->error);
 	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, timeout);
-	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, timeout && timeout < CONNECT_MS ? timeout : CONNECT_MS);
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+			 timeout && timeout < CONNECT_MS ? timeout : CONNECT_MS);
 	curl_easy_setopt(e, CURLOPT_HTTPHEADER, r->headers);
 	curl_easy_setopt(e, CURLOPT_USERAGENT, c->user_agent);
 	curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, c->unix_path);
@@ -306,9 +328,9 @@ static void set_options(struct rs_http_req *r, const struct rs_http_conf *c, con
 	curl_easy_setopt(e, CURLOPT_SSLCERT, c->cert);
 	curl_easy_setopt(e, CURLOPT_SSLKEY, c->key);
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
-			 c->http2 && tls ? CURL_HTTP_VERSION_2TLS :
-			 c->http2	 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE :
-					   CURL_HTTP_VERSION_1_1);
+			 c->http2 && tls ? CURL_HTTP_VERSION_2TLS
+			 : c->http2	 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+					 : CURL_HTTP_VERSION_1_1);
 	/* libcurl before 8.0 greets a second time on a kept connection without TLS, and the server hangs up
 	 * (seen with Debian 12's 7.88.1): a new connection for each request. */
 	if (c->http2 && !tls && curl_version_info(CURLVERSION_NOW)->version_num < 0x080000) {
@@ -332,7 +354,8 @@ static void set_options(struct rs_http_req *r, const struct rs_http_conf *c, con
 	curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
 }
 
-int rs_http_start(struct rs_http *h, struct rs_http_req *r, const struct rs_http_conf *conf, const char *url)
+int rs_http_start(struct rs_http *h, struct rs_http_req *r, const struct rs_http_conf *conf,
+		  const char *url)
 {
 	r->h = h;
 	if (!r->easy)

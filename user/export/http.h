@@ -21,24 +21,25 @@
 #include "base/str.h"
 #include "loop/loop.h"
 
-#define RS_HTTP_ANSWER_MAX (4u << 20)	   /* bytes of an answer, after decompression (OTLP) */
+#define RS_HTTP_ANSWER_MAX (4u << 20) /* bytes of an answer, after decompression (OTLP) */
 #define RS_HTTP_NO_WAIT	   UINT64_MAX /* the answer names no time to wait */
 
 struct rs_http {
 	struct rs_loop *loop;
 	CURLM *multi;
 	struct rs_loop_timer timer;
-	bool busy; /* inside libcurl: finished requests are collected later */
+	uint64_t wanted_ns, armed_ns; /* libcurl's time, and the timer's; UINT64_MAX: none */
+	bool busy;		      /* inside libcurl: finished requests are collected later */
 };
 
 /* Where and how; of an exporter. Strings are the caller's and stay. NULL: not used. */
 struct rs_http_conf {
-	const char *unix_path; /* connect here; the URL's host is a name only */
+	const char *unix_path;	     /* connect here; the URL's host is a name only */
 	const char *ca, *cert, *key; /* PEM files */
-	const char *userpwd;   /* "user:password", percent-encoded */
+	const char *userpwd;	     /* "user:password", percent-encoded */
 	const char *user_agent;
-	bool http2;	       /* HTTP/2 at once, without TLS too (gRPC) */
-	uint64_t timeout_ns;   /* of a whole request; 0: none */
+	bool http2;	     /* HTTP/2 at once, without TLS too (gRPC) */
+	uint64_t timeout_ns; /* of a whole request; 0: none */
 };
 
 struct rs_http_req {
@@ -58,11 +59,11 @@ struct rs_http_req {
 	void *arg;
 
 	/* The answer: */
-	CURLcode rc;	     /* CURLE_OK: there is a status */
+	CURLcode rc; /* CURLE_OK: there is a status */
 	long status;
 	uint64_t retry_after_ns; /* Retry-After, seconds or date; RS_HTTP_NO_WAIT */
-	bool sent_all;	     /* the whole body had left when it ended */
-	bool too_big;	     /* the answer was over RS_HTTP_ANSWER_MAX and was broken off */
+	bool sent_all;		 /* the whole body had left when it ended */
+	bool too_big;		 /* the answer was over RS_HTTP_ANSWER_MAX and was broken off */
 	char *body;
 	size_t body_len, body_cap;
 	char error[CURL_ERROR_SIZE];
@@ -77,9 +78,11 @@ int rs_http_init(struct rs_http *h, struct rs_loop *loop);
 void rs_http_release(struct rs_http *h);
 
 /* Adds "Name: value" to the next request. */
-void rs_http_header(struct rs_http_req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void rs_http_header(struct rs_http_req *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Sends; done() is called later, never from here. 0 or -ENOMEM; headers are dropped then. */
-int rs_http_start(struct rs_http *h, struct rs_http_req *r, const struct rs_http_conf *conf, const char *url);
+int rs_http_start(struct rs_http *h, struct rs_http_req *r, const struct rs_http_conf *conf,
+		  const char *url);
 /* Breaks off; done() is not called. Harmless when it is not running. */
 void rs_http_cancel(struct rs_http_req *r);
 /* Cancels and frees what the struct holds. */

@@ -14,10 +14,12 @@ int rs_otlp_open(struct rs_exporter *e, const char *scheme, char *err, size_t si
 	const struct rs_config *c = e->cfg;
 
 	if (e->asked || c->endpoint)
-		return rs_exporter_endpoint(e, e->asked ? e->asked : c->endpoint, RS_PATH_AUTO, scheme, err, size);
-	if (c->otlp_traces_endpoint)
-		return rs_exporter_endpoint(e, c->otlp_traces_endpoint, e->ops->grpc ? RS_PATH_AUTO : RS_PATH_EXACT,
+		return rs_exporter_endpoint(e, e->asked ? e->asked : c->endpoint, RS_PATH_AUTO,
 					    scheme, err, size);
+	if (c->otlp_traces_endpoint)
+		return rs_exporter_endpoint(e, c->otlp_traces_endpoint,
+					    e->ops->grpc ? RS_PATH_AUTO : RS_PATH_EXACT, scheme,
+					    err, size);
 	if (c->otlp_endpoint)
 		return rs_exporter_endpoint(e, c->otlp_endpoint, RS_PATH_APPEND, scheme, err, size);
 	return rs_exporter_endpoint(e, e->ops->endpoint, RS_PATH_AUTO, scheme, err, size);
@@ -34,7 +36,8 @@ static size_t percent_decode(struct str in, char *out, size_t room)
 	size_t n = 0;
 
 	for (size_t i = 0; i < in.len && n + 1 < room; i++) {
-		if (in.ptr[i] == '%' && i + 2 < in.len && hex(in.ptr[i + 1]) >= 0 && hex(in.ptr[i + 2]) >= 0) {
+		if (in.ptr[i] == '%' && i + 2 < in.len && hex(in.ptr[i + 1]) >= 0 &&
+		    hex(in.ptr[i + 2]) >= 0) {
 			out[n++] = (char)(hex(in.ptr[i + 1]) << 4 | hex(in.ptr[i + 2]));
 			i += 2;
 		} else {
@@ -230,7 +233,8 @@ bool rs_otlp_status_pb(struct str body, struct str *ret_message, uint64_t *ret_d
 	return !b.bad;
 }
 
-bool rs_otlp_partial_json(struct str body, struct rs_arena *a, uint64_t *ret_rejected, struct str *ret_message)
+bool rs_otlp_partial_json(struct str body, struct rs_arena *a, uint64_t *ret_rejected,
+			  struct str *ret_message)
 {
 	struct rs_json j;
 	struct str key;
@@ -326,7 +330,8 @@ static bool cut_pb(struct cut *c, struct str msg, int level)
 /* The message in one piece. */
 static struct str whole(const struct rs_item *it)
 {
-	return it->data.niov == 1 ? str_of(it->data.iov[0].iov_base, it->data.iov[0].iov_len) : STR_NONE;
+	return it->data.niov == 1 ? str_of(it->data.iov[0].iov_base, it->data.iov[0].iov_len)
+				  : STR_NONE;
 }
 
 typedef bool (*cut_fn)(struct cut *c, struct str msg);
@@ -353,8 +358,8 @@ static bool make_half(struct rs_exporter *e, struct str msg, cut_fn fn, uint32_t
 	return true;
 }
 
-static bool split(struct rs_exporter *e, const struct rs_item *it, cut_fn fn, struct rs_payload half[2],
-		  uint32_t spans[2])
+static bool split(struct rs_exporter *e, const struct rs_item *it, cut_fn fn,
+		  struct rs_payload half[2], uint32_t spans[2])
 {
 	struct str msg = whole(it);
 

@@ -16,7 +16,8 @@ void rs_otlp_headers(struct rs_send *s, bool lower);
 /* An ExportTraceServiceResponse: rejected spans and the message. false: it is not one. */
 bool rs_otlp_partial_pb(struct str body, uint64_t *ret_rejected, struct str *ret_message);
 /* The same in JSON; message in the caller's arena. */
-bool rs_otlp_partial_json(struct str body, struct rs_arena *a, uint64_t *ret_rejected, struct str *ret_message);
+bool rs_otlp_partial_json(struct str body, struct rs_arena *a, uint64_t *ret_rejected,
+			  struct str *ret_message);
 /* google.rpc.Status: its message, and RetryInfo's delay (RS_HTTP_NO_WAIT: there is none). */
 bool rs_otlp_status_pb(struct str body, struct str *ret_message, uint64_t *ret_delay_ns);
 

@@ -22,10 +22,23 @@ enum grpc_code {
 };
 
 static const char *const code_name[] = {
-	"OK",		  "CANCELLED",	      "UNKNOWN",	     "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-	"NOT_FOUND",	  "ALREADY_EXISTS",   "PERMISSION_DENIED",   "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-	"ABORTED",	  "OUT_OF_RANGE",     "UNIMPLEMENTED",	     "INTERNAL",	   "UNAVAILABLE",
-	"DATA_LOSS",	  "UNAUTHENTICATED",
+	"OK",
+	"CANCELLED",
+	"UNKNOWN",
+	"INVALID_ARGUMENT",
+	"DEADLINE_EXCEEDED",
+	"NOT_FOUND",
+	"ALREADY_EXISTS",
+	"PERMISSION_DENIED",
+	"RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION",
+	"ABORTED",
+	"OUT_OF_RANGE",
+	"UNIMPLEMENTED",
+	"INTERNAL",
+	"UNAVAILABLE",
+	"DATA_LOSS",
+	"UNAUTHENTICATED",
 };
 
 static int open_grpc(struct rs_exporter *e, char *err, size_t size)
@@ -110,7 +123,8 @@ static void header(struct rs_send *s, struct str name, struct str value)
 	else if (str_ieq(name, STR("grpc-message")))
 		copy_message(value, s->grpc_message, sizeof(s->grpc_message));
 	else if (str_ieq(name, STR("grpc-status-details-bin")))
-		s->grpc_details_len = decode_base64(value, s->grpc_details, sizeof(s->grpc_details));
+		s->grpc_details_len =
+			decode_base64(value, s->grpc_details, sizeof(s->grpc_details));
 }
 
 static int code_of_http(long status)
@@ -192,7 +206,8 @@ static void explain(const struct rs_send *s, int code, struct rs_verdict *v)
 	if (s->grpc_status < 0)
 		rs_http_explain(&s->req, why, sizeof(why));
 	snprintf(v->why, sizeof(v->why), "gRPC %s: %.200s",
-		 (size_t)code < sizeof(code_name) / sizeof(code_name[0]) ? code_name[code] : "unknown code",
+		 (size_t)code < sizeof(code_name) / sizeof(code_name[0]) ? code_name[code]
+									 : "unknown code",
 		 s->grpc_status < 0 ? why : s->grpc_message);
 }
 
@@ -206,8 +221,10 @@ static void done(struct rs_send *s, struct rs_verdict *v)
 	    !rs_otlp_partial_pb(str_of(r->body + 5, r->body_len - 5), &v->rejected, &message))
 		return;
 	if (v->rejected || message.len)
-		snprintf(v->why, sizeof(v->why), "%llu spans rejected: %.*s", (unsigned long long)v->rejected,
-			 (int)(message.len < 200 ? message.len : 200), message.ptr ? message.ptr : "");
+		snprintf(v->why, sizeof(v->why), "%llu spans rejected: %.*s",
+			 (unsigned long long)v->rejected,
+			 (int)(message.len < 200 ? message.len : 200),
+			 message.ptr ? message.ptr : "");
 }
 
 /* How servers say that a message is too big: there is no code of its own for it. */
@@ -234,12 +251,13 @@ static void verdict(struct rs_send *s, struct rs_verdict *v)
 	}
 	explain(s, code, v);
 	if (s->grpc_details_len)
-		rs_otlp_status_pb(str_of((const char *)s->grpc_details, s->grpc_details_len), &message, &delay);
+		rs_otlp_status_pb(str_of((const char *)s->grpc_details, s->grpc_details_len),
+				  &message, &delay);
 	if (retryable(code, delay != RS_HTTP_NO_WAIT)) {
 		v->kind = RS_V_RETRY;
-		v->wait_ns = delay != RS_HTTP_NO_WAIT			 ? delay :
-			     s->req.retry_after_ns != RS_HTTP_NO_WAIT ? s->req.retry_after_ns :
-									  0;
+		v->wait_ns = delay != RS_HTTP_NO_WAIT			? delay
+			     : s->req.retry_after_ns != RS_HTTP_NO_WAIT ? s->req.retry_after_ns
+									: 0;
 	} else if (says_too_big(s, code)) {
 		v->kind = RS_V_SPLIT;
 	} else {

@@ -6,7 +6,8 @@
 
 static int open_http(struct rs_exporter *e, char *err, size_t size)
 {
-	snprintf(e->protocol, sizeof(e->protocol), "OTLP %s", strcmp(e->ops->encoder[0], "otlp-json") ? "protobuf" : "JSON");
+	snprintf(e->protocol, sizeof(e->protocol), "OTLP %s",
+		 strcmp(e->ops->encoder[0], "otlp-json") ? "protobuf" : "JSON");
 	return rs_otlp_open(e, "http", err, size);
 }
 
@@ -24,11 +25,13 @@ static void partial(struct rs_send *s, struct rs_verdict *v, bool json)
 	struct rs_arena a;
 
 	rs_arena_init(&a, 4096, 1u << 20);
-	if ((json ? rs_otlp_partial_json(body, &a, &v->rejected, &message) :
-		    rs_otlp_partial_pb(body, &v->rejected, &message)) &&
+	if ((json ? rs_otlp_partial_json(body, &a, &v->rejected, &message)
+		  : rs_otlp_partial_pb(body, &v->rejected, &message)) &&
 	    (v->rejected || message.len))
-		snprintf(v->why, sizeof(v->why), "%llu spans rejected: %.*s", (unsigned long long)v->rejected,
-			 (int)(message.len < 200 ? message.len : 200), message.ptr ? message.ptr : "");
+		snprintf(v->why, sizeof(v->why), "%llu spans rejected: %.*s",
+			 (unsigned long long)v->rejected,
+			 (int)(message.len < 200 ? message.len : 200),
+			 message.ptr ? message.ptr : "");
 	rs_arena_release(&a);
 }
 

@@ -37,8 +37,8 @@ static size_t cost_of(const struct rs_payload *pl)
 	return n;
 }
 
-static struct rs_item *make(struct rs_queue *q, struct rs_payload *data, uint32_t spans, uint8_t form,
-			    uint64_t now_ns)
+static struct rs_item *make(struct rs_queue *q, struct rs_payload *data, uint32_t spans,
+			    uint8_t form, uint64_t now_ns)
 {
 	struct rs_item *it = rs_pool_get(&q->items);
 
@@ -53,8 +53,8 @@ static struct rs_item *make(struct rs_queue *q, struct rs_payload *data, uint32_
 	return it;
 }
 
-struct rs_item *rs_queue_push(struct rs_queue *q, struct rs_payload *data, uint32_t spans, uint8_t form,
-			      uint64_t now_ns)
+struct rs_item *rs_queue_push(struct rs_queue *q, struct rs_payload *data, uint32_t spans,
+			      uint8_t form, uint64_t now_ns)
 {
 	struct rs_item *it = make(q, data, spans, form, now_ns);
 
@@ -63,8 +63,8 @@ struct rs_item *rs_queue_push(struct rs_queue *q, struct rs_payload *data, uint3
 	return it;
 }
 
-struct rs_item *rs_queue_push_part(struct rs_queue *q, const struct rs_item *of, struct rs_payload *data,
-				   uint32_t spans)
+struct rs_item *rs_queue_push_part(struct rs_queue *q, const struct rs_item *of,
+				   struct rs_payload *data, uint32_t spans)
 {
 	struct rs_item *it = make(q, data, spans, of->form, of->queued_ns);
 
@@ -80,7 +80,8 @@ bool rs_queue_over(const struct rs_queue *q)
 
 struct rs_item *rs_queue_oldest(const struct rs_queue *q)
 {
-	return rs_list_empty(&q->waiting) ? NULL : rs_list_entry(q->waiting.next, struct rs_item, link);
+	return rs_list_empty(&q->waiting) ? NULL
+					  : rs_list_entry(q->waiting.next, struct rs_item, link);
 }
 
 void rs_queue_take(struct rs_queue *q, struct rs_item *it)

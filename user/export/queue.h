@@ -19,7 +19,7 @@ struct rs_item {
 	struct rs_list link;
 	struct rs_payload data; /* empty: on disk only (spool.h) */
 	uint32_t spans;
-	uint8_t form;	    /* which of the exporter's encoders made it */
+	uint8_t form; /* which of the exporter's encoders made it */
 	bool in_flight;
 	bool tried;
 	uint64_t queued_ns; /* CLOCK_MONOTONIC */
@@ -44,11 +44,11 @@ void rs_queue_init(struct rs_queue *q, uint64_t max_spans, size_t max_bytes);
 void rs_queue_release(struct rs_queue *q);
 
 /* Takes the payload. NULL without memory: the payload is still the caller's. */
-struct rs_item *rs_queue_push(struct rs_queue *q, struct rs_payload *data, uint32_t spans, uint8_t form,
-			      uint64_t now_ns);
+struct rs_item *rs_queue_push(struct rs_queue *q, struct rs_payload *data, uint32_t spans,
+			      uint8_t form, uint64_t now_ns);
 /* Puts a part of `of` (which is in flight) in front of what waits. */
-struct rs_item *rs_queue_push_part(struct rs_queue *q, const struct rs_item *of, struct rs_payload *data,
-				   uint32_t spans);
+struct rs_item *rs_queue_push_part(struct rs_queue *q, const struct rs_item *of,
+				   struct rs_payload *data, uint32_t spans);
 /* Is it over a bound? Drop rs_queue_oldest() until it is not, or until that is NULL. */
 bool rs_queue_over(const struct rs_queue *q);
 /* The waiting message to send, or to give up, next; NULL: none. */

@@ -14,12 +14,15 @@
 #include "base/clock.h"
 #include "export/exporter.h"
 
-#define NS_PER_S	1000000000ull
-#define LIMIT_BARE_429	(60 * NS_PER_S) /* 429 without any header */
-#define CATEGORY_SPAN	1u
+#define NS_PER_S	     1000000000ull
+#define LIMIT_BARE_429	     (60 * NS_PER_S) /* 429 without any header */
+#define CATEGORY_SPAN	     1u
 #define CATEGORY_TRANSACTION 2u
 
-enum { FORM_SPANS, FORM_TRANSACTIONS };
+enum {
+	FORM_SPANS,
+	FORM_TRANSACTIONS
+};
 
 /* What client reports call the ways of losing spans. */
 static const struct {
@@ -39,7 +42,7 @@ struct sentry {
 	uint64_t limited_until_ns; /* of the category we send */
 	bool limit_header;	   /* the answer being read had one */
 	uint64_t reported[RS_LOSS_COUNT];
-	struct rs_send *reporting; /* carries a report; NULL: none does */
+	struct rs_send *reporting;	 /* carries a report; NULL: none does */
 	uint64_t pending[RS_LOSS_COUNT]; /* what it says */
 	char report[1024];
 };
@@ -108,10 +111,13 @@ static int use_dsn(struct rs_exporter *e, const struct dsn *d)
 		at--;
 	if (at == n || (strcmp(d->scheme, "http") && strcmp(d->scheme, "https")))
 		return -EINVAL;
-	snprintf(url, sizeof(url), "%s://%s%s%s%.*s/api/%.*s/envelope/", d->scheme, d->host, d->port ? ":" : "",
-		 d->port ? d->port : "", (int)(at - 1), d->path, (int)(n - at), d->path + at);
-	snprintf(s->auth, sizeof(s->auth), "Sentry sentry_version=7, sentry_client=ringspan/%s, sentry_key=%s%s%s",
-		 RS_VERSION, d->user, d->password ? ", sentry_secret=" : "", d->password ? d->password : "");
+	snprintf(url, sizeof(url), "%s://%s%s%s%.*s/api/%.*s/envelope/", d->scheme, d->host,
+		 d->port ? ":" : "", d->port ? d->port : "", (int)(at - 1), d->path, (int)(n - at),
+		 d->path + at);
+	snprintf(s->auth, sizeof(s->auth),
+		 "Sentry sentry_version=7, sentry_client=ringspan/%s, sentry_key=%s%s%s",
+		 RS_VERSION, d->user, d->password ? ", sentry_secret=" : "",
+		 d->password ? d->password : "");
 	e->url = e->target = rs_exporter_str(e, str_c(url));
 	e->enc_opts.sentry_key = rs_exporter_str(e, str_c(d->user));
 	rs_exporter_secret(e, e->enc_opts.sentry_key);
@@ -123,7 +129,9 @@ static int use_dsn(struct rs_exporter *e, const struct dsn *d)
 
 static int open_sentry(struct rs_exporter *e, char *err, size_t size)
 {
-	const char *text = e->asked ? e->asked : e->cfg->sentry_dsn ? e->cfg->sentry_dsn : e->cfg->endpoint;
+	const char *text = e->asked		? e->asked
+			   : e->cfg->sentry_dsn ? e->cfg->sentry_dsn
+						: e->cfg->endpoint;
 	struct dsn d = { 0 };
 	int rc = -EINVAL;
 
@@ -136,9 +144,11 @@ static int open_sentry(struct rs_exporter *e, char *err, size_t size)
 	free_dsn(&d);
 	/* The text holds a key: it is not repeated. */
 	if (rc)
-		snprintf(err, size, "exporter sentry: the DSN is not of the form https://KEY@HOST/PROJECT");
+		snprintf(err, size,
+			 "exporter sentry: the DSN is not of the form https://KEY@HOST/PROJECT");
 	e->form = e->cfg->sentry_format ? FORM_TRANSACTIONS : FORM_SPANS;
-	snprintf(e->protocol, sizeof(e->protocol), "envelopes of %s", e->form ? "transactions" : "spans");
+	snprintf(e->protocol, sizeof(e->protocol), "envelopes of %s",
+		 e->form ? "transactions" : "spans");
 	return rc;
 }
 
@@ -235,24 +245,27 @@ static struct str tail(struct rs_send *snd)
 
 	if (s->reporting)
 		return STR_NONE;
-	at = (size_t)snprintf(body, sizeof(body), "{\"timestamp\":%lld,\"discarded_events\":[",
-			      (long long)((rs_clock_mono() + (uint64_t)rs_clock_wall_offset()) / NS_PER_S));
+	at = (size_t)snprintf(
+		body, sizeof(body), "{\"timestamp\":%lld,\"discarded_events\":[",
+		(long long)((rs_clock_mono() + (uint64_t)rs_clock_wall_offset()) / NS_PER_S));
 	for (size_t i = 0; i < NREASONS; i++) {
 		uint64_t lost = e->lost[reasons[i].loss];
 
 		s->pending[reasons[i].loss] = lost;
 		if (lost == s->reported[reasons[i].loss])
 			continue;
-		at += (size_t)snprintf(body + at, sizeof(body) - at,
-				       "%s{\"reason\":\"%s\",\"category\":\"%s\",\"quantity\":%llu}", any ? "," : "",
-				       reasons[i].reason, category,
-				       (unsigned long long)(lost - s->reported[reasons[i].loss]));
+		at += (size_t)snprintf(
+			body + at, sizeof(body) - at,
+			"%s{\"reason\":\"%s\",\"category\":\"%s\",\"quantity\":%llu}",
+			any ? "," : "", reasons[i].reason, category,
+			(unsigned long long)(lost - s->reported[reasons[i].loss]));
 		any = true;
 	}
 	if (!any)
 		return STR_NONE;
 	at += (size_t)snprintf(body + at, sizeof(body) - at, "]}");
-	n = (size_t)snprintf(s->report, sizeof(s->report), "%s{\"type\":\"client_report\",\"length\":%zu}\n%s\n",
+	n = (size_t)snprintf(s->report, sizeof(s->report),
+			     "%s{\"type\":\"client_report\",\"length\":%zu}\n%s\n",
 			     ends_in_newline(&snd->item->data) ? "" : "\n", at, body);
 	s->reporting = snd;
 	return str_of(s->report, n);
@@ -290,7 +303,9 @@ static void verdict(struct rs_send *snd, struct rs_verdict *v)
 		return;
 	}
 	v->kind = RS_V_DROP;
-	v->loss = r->status == 413 ? RS_LOSS_TOO_BIG : r->status == 429 ? RS_LOSS_LIMITED : RS_LOSS_REJECTED;
+	v->loss = r->status == 413   ? RS_LOSS_TOO_BIG
+		  : r->status == 429 ? RS_LOSS_LIMITED
+				     : RS_LOSS_REJECTED;
 	if (r->status != 429)
 		return;
 	/* Sentry has counted these itself. */

@@ -21,7 +21,10 @@
 
 static const char file_head[8] = { 'R', 'S', 'S', 'P', 'O', 'O', 'L', '1' };
 
-enum { DATA = 1, TAKEN = 2 };
+enum {
+	DATA = 1,
+	TAKEN = 2
+};
 
 struct record {
 	uint32_t magic;
@@ -111,8 +114,9 @@ static int write_full(int fd, struct iovec *iov, int n, uint64_t at)
 
 static bool read_record(const struct segment *g, uint64_t at, struct record *r)
 {
-	return at + sizeof(*r) <= g->size && read_full(g->fd, r, sizeof(*r), at) && r->magic == MAGIC &&
-	       r->head_crc == head_crc(r) && (r->type != DATA || at + sizeof(*r) + r->len <= g->size);
+	return at + sizeof(*r) <= g->size && read_full(g->fd, r, sizeof(*r), at) &&
+	       r->magic == MAGIC && r->head_crc == head_crc(r) &&
+	       (r->type != DATA || at + sizeof(*r) + r->len <= g->size);
 }
 
 static int remove_segment(struct rs_spool *s, struct segment *g)
@@ -311,7 +315,8 @@ int rs_spool_open(const struct rs_spool_opts *o, struct rs_spool **ret, char *er
 	}
 	if (rc) {
 		snprintf(err, size, "spool %s: %s", o->dir,
-			 rc == -EBUSY ? "another agent uses it; choose another --spool" : strerror(-rc));
+			 rc == -EBUSY ? "another agent uses it; choose another --spool"
+				      : strerror(-rc));
 		rs_spool_close(s);
 		return rc;
 	}
@@ -419,7 +424,11 @@ static int append(struct segment *g, struct record *r, const struct rs_payload *
 int rs_spool_add(struct rs_spool *s, uint8_t form, uint32_t spans, const struct rs_payload *data,
 		 uint64_t *ret_id)
 {
-	struct record r = { .magic = MAGIC, .type = DATA, .form = form, .spans = spans, .len = (uint32_t)data->len };
+	struct record r = { .magic = MAGIC,
+			    .type = DATA,
+			    .form = form,
+			    .spans = spans,
+			    .len = (uint32_t)data->len };
 	uLong crc = crc32(0, NULL, 0);
 	struct segment *g;
 	int rc;
@@ -474,7 +483,8 @@ void rs_spool_ack(struct rs_spool *s, uint64_t id)
 		return;
 	if (--g->pending == 0 && g != &s->seg[s->n - 1]) {
 		remove_segment(s, g);
-	} else if (!g->pending && g->size > REWIND_BYTES && ftruncate(g->fd, sizeof(file_head)) == 0) {
+	} else if (!g->pending && g->size > REWIND_BYTES &&
+		   ftruncate(g->fd, sizeof(file_head)) == 0) {
 		g->size = sizeof(file_head);
 	} else if (append(g, &r, NULL)) {
 		/* No room for the mark: after a restart this message is sent twice. */

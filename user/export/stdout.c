@@ -62,7 +62,8 @@ static struct str piece(const struct rs_item *it)
 
 	for (int i = 0; i < it->data.niov; i++) {
 		if (at < it->data.iov[i].iov_len)
-			return str_of((const char *)it->data.iov[i].iov_base + at, it->data.iov[i].iov_len - at);
+			return str_of((const char *)it->data.iov[i].iov_base + at,
+				      it->data.iov[i].iov_len - at);
 		at -= it->data.iov[i].iov_len;
 	}
 	return STR("\n");
@@ -80,7 +81,8 @@ static void write_stdout(struct rs_exporter *e, struct rs_item *it, struct rs_ve
 			v->kind = RS_V_LATER;
 			/* If it cannot be watched the tick tries again. */
 			if (e->writable.fd < 0)
-				(void)rs_loop_add(e->loop, &e->writable, STDOUT_FILENO, EPOLLOUT, on_writable, e);
+				(void)rs_loop_add(e->loop, &e->writable, STDOUT_FILENO, EPOLLOUT,
+						  on_writable, e);
 			return;
 		}
 		n = write(STDOUT_FILENO, s.ptr, o->regular || s.len < PIPE_BUF ? s.len : PIPE_BUF);

@@ -9,7 +9,8 @@ static int open_zipkin(struct rs_exporter *e, char *err, size_t size)
 {
 	snprintf(e->protocol, sizeof(e->protocol), "Zipkin v2 JSON");
 	if (!e->asked && !e->cfg->endpoint && e->cfg->zipkin_endpoint)
-		return rs_exporter_endpoint(e, e->cfg->zipkin_endpoint, RS_PATH_AUTO, "http", err, size);
+		return rs_exporter_endpoint(e, e->cfg->zipkin_endpoint, RS_PATH_AUTO, "http", err,
+					    size);
 	return rs_exporter_default_endpoint(e, err, size);
 }
 
@@ -34,7 +35,8 @@ static bool make_half(struct rs_exporter *e, const char *from, size_t n, struct 
 	return true;
 }
 
-static bool split(struct rs_exporter *e, const struct rs_item *it, struct rs_payload half[2], uint32_t spans[2])
+static bool split(struct rs_exporter *e, const struct rs_item *it, struct rs_payload half[2],
+		  uint32_t spans[2])
 {
 	struct str s = str_of(it->data.iov[0].iov_base, it->data.iov[0].iov_len);
 	size_t i = 1;

@@ -28,7 +28,8 @@ static void drop(struct rs_page_client *cl)
 static void send_some(struct rs_page_client *cl)
 {
 	while (cl->sent < cl->len) {
-		ssize_t n = send(cl->w.fd, cl->answer + cl->sent, cl->len - cl->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(cl->w.fd, cl->answer + cl->sent, cl->len - cl->sent,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -45,8 +46,8 @@ static void send_some(struct rs_page_client *cl)
 	drop(cl);
 }
 
-static void answer(struct rs_page_client *cl, const char *status, const char *type, const char *body, size_t len,
-		   bool head_only)
+static void answer(struct rs_page_client *cl, const char *status, const char *type,
+		   const char *body, size_t len, bool head_only)
 {
 	int n;
 
@@ -55,9 +56,10 @@ static void answer(struct rs_page_client *cl, const char *status, const char *ty
 		drop(cl);
 		return;
 	}
-	n = snprintf(cl->answer, HEAD_ROOM,
-		     "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status, type,
-		     len);
+	n = snprintf(
+		cl->answer, HEAD_ROOM,
+		"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+		status, type, len);
 	if (!head_only)
 		memcpy(cl->answer + n, body, len);
 	cl->len = (size_t)n + (head_only ? 0 : len);
@@ -75,7 +77,8 @@ static void metrics(struct rs_page_client *cl, const struct rs_status *s, bool h
 	char *text = rs_status_prometheus(s, &len);
 
 	if (text)
-		answer(cl, "200 OK", "text/plain; version=0.0.4; charset=utf-8", text, len, head_only);
+		answer(cl, "200 OK", "text/plain; version=0.0.4; charset=utf-8", text, len,
+		       head_only);
 	else
 		answer_text(cl, "500 Internal Server Error", "out of memory\n");
 	free(text);
@@ -124,7 +127,8 @@ static void respond(struct rs_page_client *cl, struct str line)
 
 static void receive(struct rs_page_client *cl)
 {
-	ssize_t n = recv(cl->w.fd, cl->request + cl->got, sizeof(cl->request) - cl->got, MSG_DONTWAIT);
+	ssize_t n =
+		recv(cl->w.fd, cl->request + cl->got, sizeof(cl->request) - cl->got, MSG_DONTWAIT);
 	struct str all, line;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -203,7 +207,8 @@ union address {
 static bool parse_address(const char *text, union address *a, socklen_t *ret_len)
 {
 	const char *colon = strrchr(text, ':');
-	struct str port = str_c(colon ? colon + 1 : text), host = str_of(text, colon ? (size_t)(colon - text) : 0);
+	struct str port = str_c(colon ? colon + 1 : text),
+		   host = str_of(text, colon ? (size_t)(colon - text) : 0);
 	char name[64];
 	uint64_t n;
 
@@ -239,20 +244,23 @@ int rs_page_open(struct rs_page *p, struct rs_loop *loop, const char *address,
 	for (int i = 0; i < RS_PAGE_CLIENTS; i++)
 		p->client[i].w.fd = -1;
 	if (!parse_address(address, &a, &len)) {
-		snprintf(err, size, "--listen %s: it is written PORT or ADDRESS:PORT, with an IP address", address);
+		snprintf(err, size,
+			 "--listen %s: it is written PORT or ADDRESS:PORT, with an IP address",
+			 address);
 		return -EINVAL;
 	}
 	fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	rc = fd < 0 ? -errno : 0;
-	if (!rc && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) || bind(fd, &a.sa, len) ||
-		    listen(fd, RS_PAGE_CLIENTS)))
+	if (!rc && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+		    bind(fd, &a.sa, len) || listen(fd, RS_PAGE_CLIENTS)))
 		rc = -errno;
 	if (!rc)
 		rc = rs_loop_add(loop, &p->w, fd, EPOLLIN, on_connect, p);
 	if (!rc)
 		rc = rs_loop_timer_start(loop, &p->timer, TICK_NS, TICK_NS, on_tick, p);
 	if (rc) {
-		snprintf(err, size, "cannot listen on %s: %s; choose another --listen", address, strerror(-rc));
+		snprintf(err, size, "cannot listen on %s: %s; choose another --listen", address,
+			 strerror(-rc));
 		rs_loop_del(loop, &p->w);
 		if (fd >= 0)
 			close(fd);

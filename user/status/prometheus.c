@@ -37,30 +37,32 @@ static void ledger(FILE *f, const struct rs_status *s)
 {
 	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
 
-	head(f, "ringspan_ledger_total", "counter", "What each stage took in, passed on and lost; see `ringspan status`.");
+	head(f, "ringspan_ledger_total", "counter",
+	     "What each stage took in, passed on and lost; see `ringspan status`.");
 	for (int i = 0; i < RS_STATUS_K_COUNT; i++)
-		fprintf(f, "ringspan_ledger_total{stage=\"kernel\",name=\"%s\",kind=\"%s\"} %llu\n", kernel_info[i].name,
-			kind[kernel_info[i].kind],
+		fprintf(f, "ringspan_ledger_total{stage=\"kernel\",name=\"%s\",kind=\"%s\"} %llu\n",
+			kernel_info[i].name, kind[kernel_info[i].kind],
 			(unsigned long long)s->kernel_counters[i]);
 	for (int i = 0; i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *c = &rs_counter_info[i];
 
 		if (c->kind != RS_CK_HELD)
-			fprintf(f, "ringspan_ledger_total{stage=\"%s\",name=\"%s\",kind=\"%s\"} %llu\n", c->stage, c->name,
-				kind[c->kind], (unsigned long long)s->user.v[i]);
+			fprintf(f,
+				"ringspan_ledger_total{stage=\"%s\",name=\"%s\",kind=\"%s\"} %llu\n",
+				c->stage, c->name, kind[c->kind], (unsigned long long)s->user.v[i]);
 	}
 	head(f, "ringspan_held", "gauge", "What is in a stage now.");
 	for (int i = 0; i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *c = &rs_counter_info[i];
 
 		if (c->kind == RS_CK_HELD)
-			fprintf(f, "ringspan_held{stage=\"%s\",name=\"%s\"} %llu\n", c->stage, c->name,
-				(unsigned long long)s->user.v[i]);
+			fprintf(f, "ringspan_held{stage=\"%s\",name=\"%s\"} %llu\n", c->stage,
+				c->name, (unsigned long long)s->user.v[i]);
 	}
 }
 
 /* One number of every exporter. */
-#define EXPORTER(f, s, metric, type, help, member)                                                   \
+#define EXPORTER(f, s, metric, type, help, member)                                                 \
 	do {                                                                                       \
 		head(f, metric, type, help);                                                       \
 		for (const struct rs_status_exporter *e = (s)->exporters; e; e = e->next) {        \
@@ -72,24 +74,33 @@ static void ledger(FILE *f, const struct rs_status *s)
 
 static void exporters(FILE *f, const struct rs_status *s)
 {
-	EXPORTER(f, s, "ringspan_exporter_up", "gauge", "0 when the last attempt failed.", state != RS_EXPORT_FAILING);
-	EXPORTER(f, s, "ringspan_exporter_sent_spans_total", "counter", "Spans the backend took.", sent);
-	EXPORTER(f, s, "ringspan_exporter_retried_spans_total", "counter", "Spans sent again.", retried);
+	EXPORTER(f, s, "ringspan_exporter_up", "gauge", "0 when the last attempt failed.",
+		 state != RS_EXPORT_FAILING);
+	EXPORTER(f, s, "ringspan_exporter_sent_spans_total", "counter", "Spans the backend took.",
+		 sent);
+	EXPORTER(f, s, "ringspan_exporter_retried_spans_total", "counter", "Spans sent again.",
+		 retried);
 	EXPORTER(f, s, "ringspan_exporter_uncertain_spans_total", "counter",
-		 "Spans sent again after no answer came: the backend may have them twice.", uncertain);
+		 "Spans sent again after no answer came: the backend may have them twice.",
+		 uncertain);
 	EXPORTER(f, s, "ringspan_exporter_requests_total", "counter", "Requests made.", requests);
-	EXPORTER(f, s, "ringspan_exporter_queue_spans", "gauge", "Spans waiting or on their way.", queued);
-	EXPORTER(f, s, "ringspan_exporter_queue_bytes", "gauge", "Memory of what waits.", queue_bytes);
-	EXPORTER(f, s, "ringspan_exporter_spool_bytes", "gauge", "Disk of what waits.", spool_bytes);
+	EXPORTER(f, s, "ringspan_exporter_queue_spans", "gauge", "Spans waiting or on their way.",
+		 queued);
+	EXPORTER(f, s, "ringspan_exporter_queue_bytes", "gauge", "Memory of what waits.",
+		 queue_bytes);
+	EXPORTER(f, s, "ringspan_exporter_spool_bytes", "gauge", "Disk of what waits.",
+		 spool_bytes);
 	head(f, "ringspan_exporter_lost_spans_total", "counter", "Spans lost, by cause.");
 	for (const struct rs_status_exporter *e = s->exporters; e; e = e->next) {
 		for (int i = 0; i < RS_STATUS_LOSSES && e->lost[i].name; i++) {
 			fprintf(f, "ringspan_exporter_lost_spans_total{exporter=");
 			label(f, e->name);
-			fprintf(f, ",cause=\"%s\"} %llu\n", e->lost[i].name, (unsigned long long)e->lost[i].spans);
+			fprintf(f, ",cause=\"%s\"} %llu\n", e->lost[i].name,
+				(unsigned long long)e->lost[i].spans);
 		}
 	}
-	head(f, "ringspan_exporter_last_success_age_seconds", "gauge", "Time since the backend last took something.");
+	head(f, "ringspan_exporter_last_success_age_seconds", "gauge",
+	     "Time since the backend last took something.");
 	for (const struct rs_status_exporter *e = s->exporters; e; e = e->next) {
 		if (e->last_success_age_ns == RS_STATUS_NEVER)
 			continue;
@@ -114,7 +125,8 @@ static void process(FILE *f, const struct rs_status *s)
 	head(f, "ringspan_connections", "gauge", "Connections followed now.");
 	fprintf(f, "ringspan_connections %llu\n", (unsigned long long)s->connections);
 	head(f, "process_cpu_seconds_total", "counter", "CPU time in user and kernel mode.");
-	fprintf(f, "process_cpu_seconds_total %.3f\n", (double)(s->cpu_user_ns + s->cpu_system_ns) / 1e9);
+	fprintf(f, "process_cpu_seconds_total %.3f\n",
+		(double)(s->cpu_user_ns + s->cpu_system_ns) / 1e9);
 	head(f, "process_resident_memory_bytes", "gauge", "Resident memory.");
 	fprintf(f, "process_resident_memory_bytes %llu\n", (unsigned long long)s->rss_bytes);
 }

@@ -107,7 +107,8 @@ static bool read_digits(struct str s, uint64_t *ret)
 }
 
 /* The value of a tracestate's `ot` member, and what stands before and after it. */
-static bool find_ot(struct str state, struct str *ret_value, struct str *ret_before, struct str *ret_after)
+static bool find_ot(struct str state, struct str *ret_value, struct str *ret_before,
+		    struct str *ret_after)
 {
 	struct str rest = state, one;
 
@@ -176,7 +177,8 @@ void rs_sampler_rate(struct rs_sampler *s, struct str service, struct str env, d
 	if (s->nrates == RS_SAMPLE_RATES)
 		return;
 	r = &s->rates[s->nrates];
-	*r = (struct rs_sample_rate){ rs_arena_str(&s->rates_mem, service), rs_arena_str(&s->rates_mem, env), t };
+	*r = (struct rs_sample_rate){ rs_arena_str(&s->rates_mem, service),
+				      rs_arena_str(&s->rates_mem, env), t };
 	if (r->service.ptr && (r->env.ptr || !env.len))
 		s->nrates++;
 }
@@ -244,8 +246,8 @@ bool rs_sample_room(struct rs_sampler *s, uint64_t now_ns)
 /* -- what is written -- */
 
 /* T that is true of a span that went out; RS_SAMPLE_NO_TH: not known, or not worth a word. */
-static uint64_t true_threshold(const struct rs_sampler *s, const struct rs_sample_trace *t, bool by_rule,
-			       uint64_t th, uint64_t r)
+static uint64_t true_threshold(const struct rs_sampler *s, const struct rs_sample_trace *t,
+			       bool by_rule, uint64_t th, uint64_t r)
 {
 	uint64_t need;
 
@@ -292,7 +294,8 @@ static void set_state(struct rs_span *span, uint64_t th, struct rs_arena *a)
 	if (!find_ot(span->trace_state, &value, &before, &after) && th == RS_SAMPLE_NO_TH)
 		return;
 	n = make_ot(value, th, ot, sizeof(ot));
-	while (before.len && (before.ptr[before.len - 1] == ',' || before.ptr[before.len - 1] == ' '))
+	while (before.len &&
+	       (before.ptr[before.len - 1] == ',' || before.ptr[before.len - 1] == ' '))
 		before.len--;
 	/* A member that was changed goes to the left. */
 	if (n)
@@ -311,8 +314,8 @@ static void set_state(struct rs_span *span, uint64_t th, struct rs_arena *a)
 	span->trace_state = text.ptr ? text : STR_NONE;
 }
 
-void rs_sample_mark(const struct rs_sampler *s, const struct rs_sample_trace *t, bool by_rule, struct rs_span *span,
-		    struct rs_arena *a)
+void rs_sample_mark(const struct rs_sampler *s, const struct rs_sample_trace *t, bool by_rule,
+		    struct rs_span *span, struct rs_arena *a)
 {
 	uint64_t th, rv, now;
 

@@ -76,8 +76,8 @@ bool rs_sample_rule(const struct rs_sampler *s, const struct rs_span *span);
 /* Room under the limit of spans per second? Takes it. */
 bool rs_sample_room(struct rs_sampler *s, uint64_t now_ns);
 /* The span goes out: its sampled flag, and th in its state. by_rule: in spite of its trace. */
-void rs_sample_mark(const struct rs_sampler *s, const struct rs_sample_trace *t, bool by_rule, struct rs_span *span,
-		    struct rs_arena *a);
+void rs_sample_mark(const struct rs_sampler *s, const struct rs_sample_trace *t, bool by_rule,
+		    struct rs_span *span, struct rs_arena *a);
 
 /* T of a probability, with `digits` hexadecimal digits behind the leading f's. */
 uint64_t rs_sample_threshold(double probability, int digits);
