@@ -306,6 +306,7 @@ static int open_output(struct agent *a)
 		if (!rs_sampler_configure(&a->sampler, cfg))
 			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1", cfg->sampler_arg);
 		a->pl.sampler = &a->sampler;
+		a->pl.procs.extra = str_c(cfg->resource_attributes);
 		a->exporters.on_rate = on_rate;
 		a->exporters.rate_arg = &a->sampler;
 		rc = rs_exporters_open(&a->exporters, &a->loop, cfg, err, sizeof(err));

@@ -278,6 +278,8 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	set_str(&l, rs_key(RS_K_TELEMETRY_SDK_LANGUAGE), STR("c"));
 	set_str(&l, rs_key(RS_K_TELEMETRY_SDK_VERSION), STR(RS_VERSION));
 
+	add_resource_attrs(&l, ps->extra);
+
 	given = find_attr(&l, STR("service.name"));
 	p->service = given ? str_of(given->val.str, given->val.len) : STR_NONE;
 	p->resource.attrs = (struct rs_attrs){ .dropped = l.dropped };

@@ -50,6 +50,7 @@ struct rs_procs {
 	uint64_t next_origin;
 	bool live; /* read /proc */
 	struct rs_counters *n;
+	struct str extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
 	struct str host;
 	char host_buf[256];
 };

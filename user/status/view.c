@@ -302,6 +302,25 @@ static void put_losses(FILE *out, const struct rs_view *v, const json_t *o)
 	}
 }
 
+/* "12 queue_full": each cause by its name; without causes what there is. */
+static void put_causes(struct facts *f, const struct rs_view *v, const json_t *e)
+{
+	const json_t *lost = json_object_get(e, "lost");
+	const char *cause;
+	const json_t *n;
+	bool any = false;
+
+	json_object_foreach((json_t *)lost, cause, n)
+	{
+		if (json_integer_value(n) <= 0)
+			continue;
+		fact(f, v->style.red, "%s %s", COUNT(num(lost, cause)), cause);
+		any = true;
+	}
+	if (!any && num(e, "failed"))
+		fact(f, v->style.red, "%s failed", COUNT(num(e, "failed")));
+}
+
 static void put_exports(FILE *out, const struct rs_view *v, const json_t *o)
 {
 	const json_t *e;
@@ -317,8 +336,9 @@ static void put_exports(FILE *out, const struct rs_view *v, const json_t *o)
 		fact(&f, "", "%s%s%s", TEXT(e, "name", 20), *TEXT(e, "target", 60) ? " to " : "",
 		     TEXT(e, "target", 60));
 		fact(&f, "", "%s sent", COUNT(num(e, "sent")));
-		if (num(e, "failed"))
-			fact(&f, v->style.red, "%s failed", COUNT(num(e, "failed")));
+		if (*TEXT(e, "protocol", 30))
+			fact(&f, "", "%s", TEXT(e, "protocol", 30));
+		put_causes(&f, v, e);
 		if (num(e, "queued"))
 			fact(&f, "", "%s queued", COUNT(num(e, "queued")));
 		fact_age(&f, e, "last_success_age_ns", "last success");
@@ -584,7 +604,8 @@ int rs_view_dump(struct str json, FILE *out)
 		  KEYS("stage", "name", "kind", "value"));
 	dump_list(out, "exporter", json_object_get(o, "exporters"),
 		  KEYS("name", "target", "state", "sent", "failed", "queued", "last_success_age_ns",
-		       "last_error", "last_error_age_ns"));
+		       "last_error", "last_error_age_ns", "protocol", "retried", "uncertain", "queue_bytes",
+		       "spool_bytes"));
 	dump_row(out, "usage", json_object_get(o, "usage"),
 		 KEYS("cpu_user_ns", "cpu_system_ns", "rss_bytes", "map_bytes", "bpf_run_ns",
 		      "bpf_runs"));
