@@ -104,7 +104,7 @@ struct rs_ev_open {
 	__u16 lport; /* host order; 0: none */
 	__u16 rport;
 	__u32 netns;     /* inode number of the network namespace */
-	__u32 pad1_;
+	__u32 oseq;      /* TCP: sequence number at which the answers' direction stands now, or 0 */
 	__u64 cgroup;    /* cgroup v2 id of the thread */
 	__u64 start_ns;  /* process's start, CLOCK_BOOTTIME: with tgid its identity */
 	__u8 laddr[16];  /* network order; IPv4 in the first four bytes */

@@ -179,6 +179,19 @@ static void test_joins(void **state)
 	assert_memory_not_equal(t1, t2, 16);
 	assert_memory_not_equal(p1, p2, 8);
 
+	{
+		/* Both ends, from where they stand: the answers so far end at the same number. */
+		static struct rs_conn client = { .role = RS_ROLE_CLIENT, .oseq = 1000, .next_off = { [RS_DIR_IN] = 50 } };
+		static struct rs_conn server = { .role = RS_ROLE_SERVER, .oseq = 1040, .next_off = { [RS_DIR_OUT] = 10 } };
+		uint64_t far = rs_join_far_key(key, &client);
+
+		assert_int_equal(rs_join_far_key(key, &server), far);
+		server.next_off[RS_DIR_OUT]++;
+		assert_int_not_equal(rs_join_far_key(key, &server), far);
+		client.oseq = 0;
+		assert_int_equal(rs_join_far_key(key, &client), key);
+		assert_int_equal(rs_join_far_key(0, &server), 0);
+	}
 	rs_joins_init(&j, 16);
 	c->x.role = RS_ROLE_CLIENT;
 	s->x.role = s2->x.role = RS_ROLE_SERVER;

@@ -88,6 +88,7 @@ void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev)
 	struct rs_conn_info *i = &c->info;
 
 	c->role = ev->role;
+	c->oseq = ev->oseq;
 	i->family = ev->family;
 	i->l4 = ev->l4;
 	if (ev->family == RS_FAMILY_INET || ev->family == RS_FAMILY_INET6) {

@@ -41,6 +41,7 @@ struct rs_conn {
 	bool reset;           /* a reset was seen */
 
 	/* The request for which this end opened it: trace's own. */
+	uint32_t oseq;             /* sequence number of the answers' first byte (offset 0); 0: not known */
 	bool asked;                /* a request was sent on it */
 	uint8_t peer_local;        /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
 	bool has_opener;           /* opener_* are filled */

@@ -96,6 +96,7 @@ struct rs_open {
 	uint32_t resend;	 /* client: http.request.resend_count */
 	uint8_t nlinks, dropped_links;
 	uint64_t join_key; /* trace/join.c; 0: none */
+	uint64_t far_key;  /* the same, for an agent on another node; 0: met on this one */
 	struct rs_attempt attempt; /* client: this one; server: the last call for it that failed */
 	struct rs_thread *thread;  /* server: where it was last heard of */
 	struct rs_open *parent;	   /* client: the request it was sent for, while that is open */

@@ -75,13 +75,13 @@ static struct rs_scope_spans *group(struct rs_batch *b, struct rs_proc *proc)
 }
 
 /* Whom the other node's agent calls the client's span. Not where the client was met on this node. */
-static void derive_parent(const struct rs_trace *t, struct rs_open *o, const struct rs_root *root)
+static void derive_parent(struct rs_open *o, const struct rs_root *root)
 {
 	uint8_t trace[16], span[8];
 
-	if (t->join != RS_JOIN_CLUSTER || o->x.role != RS_ROLE_SERVER || !o->join_key || o->parent_source != RS_PARENT_NONE)
+	if (o->x.role != RS_ROLE_SERVER || !o->far_key || o->parent_source != RS_PARENT_NONE)
 		return;
-	rs_join_ids(o->join_key, trace, span);
+	rs_join_ids(o->far_key, trace, span);
 	if (memcmp(trace, root->trace_id, sizeof(trace)) != 0) {
 		rs_trace_link(o, RS_LINK_SEQUENCE, trace, span, true);
 		return;
@@ -165,7 +165,7 @@ int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *pro
 	s = ss ? rs_batch_add_span(b, ss) : NULL;
 	if (!s)
 		return -ENOMEM;
-	derive_parent(t, o, root);
+	derive_parent(o, root);
 	root->emitted = true;
 	memcpy(s->trace_id, root->trace_id, sizeof(s->trace_id));
 	memcpy(s->span_id, o->span_id, sizeof(s->span_id));

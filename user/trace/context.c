@@ -146,8 +146,8 @@ static struct rs_root *own_root(struct rs_trace *t, const struct rs_open *o)
 
 	if (!r)
 		return NULL;
-	if (t->join == RS_JOIN_CLUSTER && o->join_key) {
-		rs_join_ids(o->join_key, r->trace_id, span);
+	if (o->far_key) {
+		rs_join_ids(o->far_key, r->trace_id, span);
 		r->flags = RS_TRACE_SAMPLED;
 	} else {
 		rs_ids_trace(&t->ids, r->trace_id);
@@ -190,6 +190,7 @@ static bool peer_local(struct rs_conn *c)
 static void joined(struct rs_trace *t, struct rs_open *server, struct rs_open *client)
 {
 	t->n->v[RS_C_TRACE_JOINED]++;
+	server->far_key = 0;
 	if (server->conn)
 		server->conn->peer_local = 1;
 	if (client->conn)
@@ -342,11 +343,11 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 		memcpy(o->span_id, wire->span_id, 8);
 	else
 		rs_ids_span(&t->ids, o->span_id);
-	if (t->join == RS_JOIN_CLUSTER && o->join_key && !wire) {
+	if (o->far_key && !wire) {
 		uint8_t trace[16];
 
 		/* The agent at the other end calls this span so, in a trace that it can only name so. */
-		rs_join_ids(o->join_key, trace, o->span_id);
+		rs_join_ids(o->far_key, trace, o->span_id);
 		if (!in_trace(o, trace))
 			rs_trace_link(o, RS_LINK_SEQUENCE, trace, o->span_id, true);
 	}
@@ -388,6 +389,7 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 	switch ((enum rs_msg_type)m->type) {
 	case RS_MSG_REQUEST:
 		o->join_key = t->join == RS_JOIN_OFF ? 0 : rs_join_key(m);
+		o->far_key = t->join == RS_JOIN_CLUSTER ? rs_join_far_key(o->join_key, o->conn) : 0;
 		if (server)
 			server_request(t, o, m);
 		else

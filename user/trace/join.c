@@ -15,6 +15,13 @@ uint64_t rs_join_key(const struct rs_msg *m)
 	return h > 1 ? h & ~1ULL : 2;
 }
 
+uint64_t rs_join_far_key(uint64_t key, const struct rs_conn *c)
+{
+	uint64_t answered = c->next_off[c->role == RS_ROLE_CLIENT ? RS_DIR_IN : RS_DIR_OUT];
+
+	return key && c->oseq ? rs_hash_mix(key + c->oseq + answered) : key;
+}
+
 static void put(uint8_t *p, uint64_t v)
 {
 	for (int i = 7; i >= 0; i--, v >>= 8)

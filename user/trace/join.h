@@ -18,6 +18,9 @@
 /* Of a request's head; 0: it can not be joined (no sequence number, or not all of it was captured). */
 uint64_t rs_join_key(const struct rs_msg *m);
 
+/* The key as two agents use it that do not meet: with the number at which the other direction stands too. */
+uint64_t rs_join_far_key(uint64_t key, const struct rs_conn *c);
+
 /* The ids that follow from a key: for a request without context, and for its client's span. Never zero. */
 void rs_join_ids(uint64_t key, uint8_t ret_trace[16], uint8_t ret_span[8]);
 
