@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What belongs together: both ends of a connection, events on the right span, an SDK's process left alone."""
+import collections
+import os
+import subprocess
+import sys
+
+from harness import CLIENT, SERVER, SERVERS, LiveTest, Nginx, Wire, wrk
+
+
+class Traces(LiveTest):
+    def test_one_trace_from_end_to_end(self):
+        """No context in any header: wrk's span, nginx's, its call's and the next nginx's are one trace."""
+        inner = os.path.join(self.place.dir, "back")
+        os.makedirs(inner)
+        back = Nginx(type("Inner", (), {"dir": inner, "path": staticmethod(lambda n: os.path.join(inner, n)),
+                                        "spawn": staticmethod(self.place.spawn)}))
+        front = Nginx(self.place, backend=f"127.0.0.1:{back.port}")
+        agent = self.agent("--port", str(front.port), "--port", str(back.port))
+        wrk(self.place, f"http://127.0.0.1:{front.port}", 1, prefix="t", base="/px")
+        spans = [s for s in agent.stop() if s.status is not None]
+        by_id = {s.id: s for s in spans}
+        ends = collections.Counter()
+        for s in spans:
+            if s.kind != SERVER:
+                continue
+            above = by_id.get(s.parent)
+            ends["none" if not above else "right" if (above.kind, above.target, above.trace) ==
+                 (CLIENT, s.target, s.trace) else "wrong"] += 1
+        sizes = collections.Counter(collections.Counter(s.trace for s in spans).values())
+        self.measured(f"joined by sequence: {dict(ends)}; spans per trace: {dict(sizes)}")
+        self.assertEqual(ends["wrong"], 0)
+        self.assertGreater(ends["right"], 100)
+        self.assertGreaterEqual(ends["right"], 0.995 * sum(ends.values()))
+        self.assertEqual(max(sizes), 4)
+
+    def test_connect_is_told_once(self):
+        nginx = Nginx(self.place)
+        agent = self.agent("--port", str(nginx.port))
+        client = subprocess.run([sys.executable, "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', "
+                                 f"{nginx.port})\nfor i in range(3): c.request('GET', f'/s/200?{{i}}'); "
+                                 "c.getresponse().read()"])
+        self.assertEqual(client.returncode, 0)
+        told = {s.target: [e["name"] for e in s.raw["events"]].count("tcp.connect") for s in agent.stop()
+                if s.kind == CLIENT}
+        self.assertEqual(told, {"/s/200?0": 1, "/s/200?1": 0, "/s/200?2": 0})
+
+    def test_sdk_is_left_alone(self):
+        """A process that publishes an OTEL_CTX makes its own spans; told to keep them, its resource is used."""
+        for sdk, want in (("skip", []), ("keep", ["published"])):
+            process = self.place.spawn([sys.executable, os.path.join(SERVERS, "otel_ctx.py")], stdout=subprocess.PIPE)
+            port = int(process.stdout.readline())
+            agent = self.agent("--port", str(port), "--sdk", sdk, name=f"agent-{sdk}")
+            Wire(("127.0.0.1", port)).get("/x")
+            self.assertEqual([s.service for s in agent.stop() if s.kind == SERVER], want)
