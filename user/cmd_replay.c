@@ -73,6 +73,10 @@ static int read_file(struct replay *r, FILE *f, const char *name)
 	char err[256] = "";
 	int c = getc(f), rc;
 
+	if (c == EOF && ferror(f)) {
+		rs_error("cannot read %s: %s", name, strerror(errno));
+		return RS_EXIT_FAILED;
+	}
 	if (c != EOF)
 		ungetc(c, f);
 	if (c == 'R')

@@ -274,6 +274,7 @@ def test_script():
         expect(json.loads(done.stdout)["attributes"]["url.path"] == "/one", "what came before the bad line is lost")
         fails(ringspan("replay", d("none.jsonl")), 1, "none.jsonl", "No such file")
         fails(ringspan("replay"), 2, "FILE")
+        fails(ringspan("replay", "/tmp"), 1, "/tmp", "Is a directory")
         fails(ringspan("replay", d("cut.tev", "RINGSPAN")), 1, "cut.tev")
 
 
