@@ -91,7 +91,8 @@ static int write_message(FILE *out, const struct rs_payload *pl)
 }
 
 /* Messages in JSON stand on a line each; others follow each other as they are. */
-static int write_messages(struct rs_encoder *e, const struct rs_batch *b, FILE *out, const char *to)
+static int write_messages(struct rs_encoder *e, const struct rs_batch *b, FILE *out, const char *to,
+			  const char *name)
 {
 	bool lines = !strcmp(e->ops->suffix, "json");
 	struct rs_encode run = { .batch = b };
@@ -118,8 +119,7 @@ static int write_messages(struct rs_encoder *e, const struct rs_batch *b, FILE *
 		skipped += run.skipped[i];
 	}
 	if (err)
-		rs_error("cannot write: %s (%u of %u spans written)", strerror(-err), run.spans,
-			 b->nspans);
+		rs_error("cannot write %s: %s; what is there is not whole", name, strerror(-err));
 	else if (skipped)
 		rs_warn("%u of %u spans written", run.spans, b->nspans);
 	return err;
@@ -145,7 +145,7 @@ static int encode(const struct rs_config *cfg, const struct rs_batch *b)
 		}
 	}
 	if (!err)
-		err = write_messages(e, b, out, cfg->to);
+		err = write_messages(e, b, out, cfg->to, out == stdout ? "standard output" : cfg->output);
 	if (out && out != stdout && fclose(out) && !err) {
 		err = -errno;
 		rs_error("cannot write %s: %s", cfg->output, strerror(errno));
