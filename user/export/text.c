@@ -255,7 +255,12 @@ static void note_event(struct held *h, const struct rs_event *e)
 			add(h->note, sizeof(h->note), STR(" code"));
 		if (a->key->id == RS_K_RINGSPAN_SIGNAL)
 			add(h->note, sizeof(h->note), STR(" signal"));
-		if (a->val.type == RS_VAL_INT) {
+		if (a->key->id == RS_K_RINGSPAN_DURATION_US && a->val.type == RS_VAL_INT) {
+			char took[RS_HUMAN];
+
+			addf(h->note, sizeof(h->note), " %s",
+			     rs_human_duration(took, (uint64_t)a->val.i * 1000));
+		} else if (a->val.type == RS_VAL_INT) {
 			addf(h->note, sizeof(h->note), " %lld", (long long)a->val.i);
 		} else if (a->val.type == RS_VAL_STR) {
 			add(h->note, sizeof(h->note), STR(" "));
