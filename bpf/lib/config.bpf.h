@@ -15,6 +15,12 @@ const volatile __u32 rs_by_syscall = 0;
 /* 1: tracepoints can be preempted (from 7.0 on): see lib/standin.bpf.h. */
 const volatile __u32 rs_preemptible = 0;
 
+/*
+ * 1 when all programs are attached and all connections that exist are marked. What is seen of a request
+ * without its response, or the reverse on a connection taken for new, would shift all that follow.
+ */
+__u32 rs_active = 0;
+
 /* Raised by user space after each change of rs_policy: a connection looks its policy up again. */
 __u32 rs_epoch = 0;
 

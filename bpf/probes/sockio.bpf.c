@@ -106,7 +106,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	struct rs_scratch *s;
 	struct rs_conn *c;
 
-	if (kind == RS_SOCK_OTHER)
+	if (kind == RS_SOCK_OTHER || !*(volatile __u32 *)&rs_active)
 		return;
 	c = bpf_sk_storage_get(&rs_sk, sk, NULL, 0);
 	if (ret <= 0) {

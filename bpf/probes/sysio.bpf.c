@@ -110,7 +110,7 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 		return;
 	pid_tgid = bpf_get_current_pid_tgid();
 	tgid = pid_tgid >> 32;
-	if (tgid == rs_cfg.self_tgid)
+	if (tgid == rs_cfg.self_tgid || !*(volatile __u32 *)&rs_active)
 		return;
 	file = rs_fd_socket(task, kind == RS_SYS_SPLICE ? rs_sys_arg2(regs) : rs_sys_arg0(regs));
 	if (!file && kind == RS_SYS_SPLICE) {

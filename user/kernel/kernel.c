@@ -186,7 +186,7 @@ static void ignore(void *arg, uint64_t conn)
 	(void)conn;
 }
 
-/* Last in attaching: what is opened from now on is seen to be new. */
+/* Before anything is captured: what is opened from now on is seen to be new. */
 static void mark_present(struct rs_kernel *k)
 {
 	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_files
@@ -241,6 +241,7 @@ int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
 			return rs_kernel_explain(err, r, k->probes[i].state.name, "attach");
 	}
 	mark_present(k);
+	__atomic_store_n(&k->skel->bss->rs_active, 1, __ATOMIC_RELEASE);
 	/* Children that are older than the agent; those to come are the fork probe's, which runs already.
 	 * Without /proc they are missing, the rest is there. */
 	if (k->npids)
