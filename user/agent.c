@@ -387,6 +387,12 @@ static int start(struct agent *a)
 	unknown = rs_trace_configure(&a->pl.trace, a->cfg);
 	if (unknown.len)
 		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
+	unknown = rs_trace_redact(&a->pl.trace, a->cfg);
+	if (unknown.len) {
+		rs_error("redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
+			 STR_ARG(unknown));
+		return RS_EXIT_USAGE;
+	}
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;
 	a->pl.arg = a->pl.l7.policy_arg = a;

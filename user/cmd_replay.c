@@ -156,6 +156,12 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 	unknown = rs_trace_configure(&r->pl.trace, cfg);
 	if (unknown.len)
 		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
+	unknown = rs_trace_redact(&r->pl.trace, cfg);
+	if (unknown.len) {
+		rs_error("redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
+			 STR_ARG(unknown));
+		return RS_EXIT_USAGE;
+	}
 	r->pl.flush = on_flush;
 	r->pl.arg = r;
 	rc = open_output(r, cfg);

@@ -376,6 +376,7 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	pl->o.batch_spans = OR_DEFAULT(opts->batch_spans, 512);
 	pl->l7.counters = &pl->n;
 	pl->l7.max_conns = pl->o.max_conns;
+	pl->l7.redact = &pl->trace.redact;
 	rs_list_init(&pl->closing);
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay event scripts and compare the spans: run.py [--update] [NAME…]. No root.
 
-Beside CASE.jsonl (or CASE.tev) stand two files:
+Beside CASE.jsonl (or CASE.tev) stand two files or three:
 CASE.expect      written by hand, before the program ran: a line per span,
                  KIND METHOD TARGET STATUS START-END [KEY=VALUE…]
                  times in µs of the script, '-' no status, '*' any end, '?' any target. Keys: error, events ('*':
@@ -10,6 +10,7 @@ CASE.expect      written by hand, before the program ran: a line per span,
                  key), links (TYPE>target, with commas; none without the key), trace (target or id), id, status,
                  name, req_body, resp_body, attr.NAME, nowhere (text that must not occur).
                  Of a target that two spans have: client:/x or server:/x.
+CASE.opts        options of this replay, if there are any; words with blanks or newlines between
 CASE.spans.json  all that is put out, rewritten by --update; its diff is for review.
 After each replay every stage of the ledger must add up: in = out + dropped + held.
 """
@@ -115,7 +116,9 @@ def check_expected(path, spans):
 
 
 def replay(path, ledger):
-    done = subprocess.run([RINGSPAN, "replay", path, "--format", "json", "--seed", "1", "--ledger", ledger],
+    opts = path.rsplit(".", 1)[0] + ".opts"
+    words = open(opts).read().split() if os.path.exists(opts) else []
+    done = subprocess.run([RINGSPAN, "replay", path, "--format", "json", "--seed", "1", "--ledger", ledger, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
     if done.returncode != 0:
         raise ValueError(f"replay ended with {done.returncode}: {done.stderr.strip()}")

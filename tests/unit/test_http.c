@@ -5,11 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "proto/exchange.h"
 #include "proto/http1.h"
 #include "trace/build.h"
+#include "trace/redact.h"
 
 /* Two ends; what is not said is a server on IPv4, HTTP/1.1, 200, ended well. */
 struct http_row {
@@ -411,11 +413,138 @@ static void test_long_texts(void **state)
 	check_row(&r);
 }
 
+static void take(struct str head, void *state, enum rs_ev_dir dir, struct rs_field *to, uint8_t *n,
+		 uint8_t *ret_flags)
+{
+	struct rs_msg m;
+	size_t used;
+
+	assert_int_equal(rs_proto_http1.parse(state, dir, RS_ROLE_SERVER, head, &used, &m),
+			 RS_PARSE_OK);
+	memcpy(to, m.fields, sizeof(m.fields));
+	*n = m.nfields;
+	*ret_flags = m.flags;
+	assert_int_equal(rs_proto_http1.parse(state, dir, RS_ROLE_SERVER, STR_NONE, &used, &m),
+			 RS_PARSE_OK);
+}
+
+static void check_values(const struct rs_build *b, const char *key, const char *const *want,
+			 uint32_t n)
+{
+	const struct rs_attr *a = find(b, key);
+
+	if (!a)
+		fail_msg("%s is not there", key);
+	assert_int_equal(a->val.type, RS_VAL_ARRAY);
+	assert_int_equal(a->val.len, n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct str s = str_of(a->val.arr[i].str, a->val.arr[i].len);
+
+		assert_int_equal(a->val.arr[i].type, RS_VAL_STR);
+		if (!str_eq(s, str_c(want[i])))
+			fail_msg("%s[%u] is '%.*s', not '%s'", key, i, STR_ARG(s), want[i]);
+	}
+}
+
+#define VALUES(...)                                                                                \
+	(const char *const[]){ __VA_ARGS__ },                                                      \
+		sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)
+
+/* Header fields that are asked for, query keys, attributes left out: from the bytes to the span. */
+static void test_redact(void **state)
+{
+	static const struct rs_redact_lists lists = {
+		.query = " token , Key",
+		.drop = "url.path,user_agent.original,server.port,http.request.header.x-gone",
+		.request = "X-Tenant,authorization,X-Gone, x-absent,Accept,x-tenant",
+		.response = "Content-Type,Set-Cookie,x-many",
+	};
+	static struct rs_redact r;
+	static struct rs_build b;
+	struct rs_conn_info conn = { .family = RS_FAMILY_INET, .l4 = RS_L4_TCP };
+	struct rs_exchange x = {
+		.ops = &rs_proto_http1, .conn = &conn, .role = RS_ROLE_SERVER, .has_response = true
+	};
+	struct rs_span span = { 0 };
+	struct rs_arena arena;
+	uint8_t flags;
+	void *st;
+
+	(void)state;
+	assert_int_equal(rs_redact_init(&r, &lists).len, 0);
+	st = calloc(1, rs_proto_http1.state_size);
+	assert_non_null(st);
+	rs_proto_http1.start(st, &r);
+	take(STR("GET /p?token=1&Token=2&Key=3&sig=4&key HTTP/1.1\r\nHost: h:81\r\nUser-Agent: u\r\n"
+		 "x-tenant: a\r\nX-TENANT:b\r\n  c\r\nAuthorization: Basic c2VjcmV0\r\nX-Gone: g\r\n"
+		 "X-Tenants: no\r\nAccept:\r\n\r\n"),
+	     st, RS_DIR_IN, x.req, &x.nreq, &flags);
+	assert_int_equal(flags, 0);
+	for (unsigned i = 0; i < x.nreq; i++) /* a secret does not even get so far */
+		assert_int_equal(str_find(x.req[i].value, 'B'), x.req[i].value.len);
+	take(STR("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nSet-Cookie: a=s\r\nSet-Cookie: b=s\r\n"
+		 "x-many: 1\r\nx-many: 2\r\nx-many: 3\r\nx-many: 4\r\nx-many: 5\r\nx-many: 6\r\n"
+		 "content-length: 0\r\n\r\n"),
+	     st, RS_DIR_OUT, x.resp, &x.nresp, &flags);
+	assert_int_equal(flags, RS_MSGF_CUT); /* the ninth value was one too many */
+
+	rs_arena_init(&arena, 65536, 0);
+	rs_build_init(&b, &span, &arena);
+	b.redact = &r;
+	x.ops->describe(&x, &b);
+	assert_int_equal(b.dropped, 0);
+	assert_true(str_eq(str_of(find(&b, "url.query")->val.str, find(&b, "url.query")->val.len),
+			   STR("token=REDACTED&Token=2&Key=REDACTED&sig=REDACTED&key")));
+	check_values(&b, "http.request.header.x-tenant", VALUES("a", "b    c"));
+	check_values(&b, "http.request.header.authorization", VALUES("REDACTED"));
+	check_values(&b, "http.request.header.accept", VALUES(""));
+	check_values(&b, "http.response.header.content-type", VALUES("text/plain"));
+	check_values(&b, "http.response.header.set-cookie", VALUES("REDACTED", "REDACTED"));
+	check_values(&b, "http.response.header.x-many", VALUES("1", "2", "3", "4", "5"));
+	assert_null(find(&b, "http.request.header.x-absent"));
+	assert_null(find(&b, "http.request.header.x-gone"));
+	assert_null(find(&b, "url.path"));
+	assert_null(find(&b, "user_agent.original"));
+	assert_null(find(&b, "server.port"));
+	assert_non_null(find(&b, "server.address"));
+	rs_arena_release(&arena);
+	free(st);
+}
+
+/* What cannot be done as asked is named; names that look like a secret's are taken for one. */
+static void test_redact_lists(void **state)
+{
+	static const char *const secrets =
+		"Proxy-Authorization,cookie,X-Api-Key,DD-API-KEY,X-Auth-Key,X-Csrf-Token";
+	static struct rs_redact r;
+	struct rs_redact_lists l = { .drop = "url.path,url.pth" };
+	static char name[RS_REDACT_NAME + 2];
+
+	(void)state;
+	assert_true(str_eq(rs_redact_init(&r, &l), STR("url.pth")));
+	l = (struct rs_redact_lists){ .request = "1,2,3,4,5,6,7,8,8,9" };
+	assert_true(str_eq(rs_redact_init(&r, &l), STR("9")));
+	memset(name, 'n', RS_REDACT_NAME);
+	l = (struct rs_redact_lists){ .response = name, .query = ",, ," };
+	assert_int_equal(rs_redact_init(&r, &l).len, 0);
+	assert_int_equal(r.response.n, 1);
+	assert_int_equal(r.nquery, 0);
+	name[RS_REDACT_NAME] = 'n';
+	assert_int_equal(rs_redact_init(&r, &l).len, RS_REDACT_NAME + 1);
+	l = (struct rs_redact_lists){ .request = secrets };
+	assert_int_equal(rs_redact_init(&r, &l).len, 0);
+	assert_int_equal(r.request.n, 6);
+	for (uint32_t i = 0; i < r.request.n; i++)
+		assert_true(r.request.v[i].secret);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_long_texts),
+		cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_redact_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,15 +235,20 @@ static void test_limits(void **state)
 	struct rs_event events[2] = { { .attrs = { attrs, 3, 1 } }, { 0 } };
 	struct rs_link links[2] = { { .attrs = { attrs, 1, 0 } } };
 	struct rs_span s = { .events = events, .nevents = 2, .links = links, .nlinks = 2, .dropped_links = 1 };
+	struct rs_val many[2] = { { .type = RS_VAL_STR, .len = 3, .str = "abc" },
+				  { .type = RS_VAL_INT, .i = 4 } };
 	struct rs_build *b = calloc(1, sizeof(*b));
 
 	(void)state;
 	assert_non_null(b);
 	b->span = &s;
 	b->n = 5;
+	b->attrs[1].val = (struct rs_val){ .type = RS_VAL_ARRAY, .len = 2, .arr = many };
 	rs_limits_apply(&(struct rs_limits){ 3, 1, 1, 2, 0, 2 }, b);
 	assert_int_equal(b->n, 3);
 	assert_int_equal(b->dropped, 2);
+	assert_int_equal(many[0].len, 2);
+	assert_int_equal(many[1].i, 4);
 	assert_int_equal(s.nevents, 1);
 	assert_int_equal(s.dropped_events, 1);
 	assert_int_equal(s.nlinks, 1);

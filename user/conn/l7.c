@@ -344,6 +344,8 @@ static bool activate(struct ctx *c, unsigned proto, enum rs_ev_role role)
 		return false;
 	}
 	memset(l7->state, 0, rs_protos[proto]->state_size);
+	if (rs_protos[proto]->start && c->env->redact)
+		rs_protos[proto]->start(l7->state, c->env->redact);
 	l7->proto = (uint8_t)proto;
 	l7->role = (uint8_t)role;
 	l7->phase = RS_L7_ACTIVE;

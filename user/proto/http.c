@@ -118,15 +118,15 @@ static bool secret_key(struct str key)
 	return false;
 }
 
-/* The query with the values of the well-known signature keys gone. */
-static void put_query(struct text *t, struct str query)
+/* The query with the values of the well-known signature keys gone, and of those the user names. */
+static void put_query(struct text *t, struct str query, const struct rs_redact *redact)
 {
 	while (query.len) {
 		size_t at = str_find(query, '&');
 		struct str pair = str_at(query, 0, at), key;
 
 		str_cut(pair, '=', &key);
-		if (key.len < pair.len && secret_key(key)) {
+		if (key.len < pair.len && (secret_key(key) || rs_redact_query(redact, key))) {
 			put(t, key);
 			put(t, STR("=REDACTED"));
 		} else {
@@ -292,7 +292,7 @@ static void describe_full(const struct rs_http *h, const struct target *t, struc
 		put(&url, t->path);
 	if (t->has_query) {
 		put(&url, STR("?"));
-		put_query(&url, t->query);
+		put_query(&url, t->query, b->redact);
 	}
 	rs_build_str(b, RS_K_URL_FULL, text_str(&url));
 }
@@ -319,7 +319,7 @@ static void describe_url(const struct rs_exchange *x, const struct rs_http *h, s
 			struct text query;
 
 			query.len = 0;
-			put_query(&query, t.query);
+			put_query(&query, t.query, b->redact);
 			rs_build_str(b, RS_K_URL_QUERY, text_str(&query));
 		}
 	}
@@ -335,18 +335,68 @@ static void describe_url(const struct rs_exchange *x, const struct rs_http *h, s
 		rs_build_int(b, RS_K_SERVER_PORT, a.port);
 }
 
-/* obs-fold and what else a field may hold become blanks. */
+/* A field's value on one line: obs-fold and what else it may hold become blanks. */
+static void put_value(struct text *t, struct str value)
+{
+	t->len = 0;
+	put(t, value);
+	for (size_t i = 0; i < t->len; i++) {
+		if (t->buf[i] == '\r' || t->buf[i] == '\n')
+			t->buf[i] = ' ';
+	}
+}
+
 static void describe_agent(struct str agent, struct rs_build *b)
 {
 	struct text t; /* too large to be zeroed for each span */
 
-	t.len = 0;
-	put(&t, agent);
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.buf[i] == '\r' || t.buf[i] == '\n')
-			t.buf[i] = ' ';
-	}
+	put_value(&t, agent);
 	rs_build_str(b, RS_K_USER_AGENT_ORIGINAL, text_str(&t));
+}
+
+/* http.request.header.<key>, http.response.header.<key>: an array, a member for each time it is there. */
+static void describe_header(const struct rs_field *f, unsigned n, uint16_t id,
+			    const struct rs_key *key, struct rs_build *b)
+{
+	struct rs_val vals[RS_REDACT_HEADERS], *own;
+	uint32_t nvals = 0;
+
+	for (unsigned i = 0; i < n && nvals < RS_REDACT_HEADERS; i++) {
+		struct text t;
+		struct str s;
+
+		if (f[i].id != id)
+			continue;
+		put_value(&t, f[i].value);
+		s = rs_arena_str(b->arena, text_str(&t));
+		if (!s.ptr) {
+			b->dropped++;
+			return;
+		}
+		vals[nvals++] =
+			(struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)s.len, .str = s.ptr };
+	}
+	if (!nvals)
+		return;
+	own = rs_arena_alloc(b->arena, nvals * sizeof(*own));
+	if (!own) {
+		b->dropped++;
+		return;
+	}
+	memcpy(own, vals, nvals * sizeof(*own));
+	rs_build_key(b, key, (struct rs_val){ .type = RS_VAL_ARRAY, .len = nvals, .arr = own });
+}
+
+static void describe_headers(const struct rs_exchange *x, uint16_t first, struct rs_build *b)
+{
+	const struct rs_redact *r = b->redact;
+
+	if (!r)
+		return;
+	for (uint32_t i = 0; i < r->request.n; i++)
+		describe_header(x->req, x->nreq, (uint16_t)(first + i), &r->request.v[i].key, b);
+	for (uint32_t i = 0; i < r->response.n; i++)
+		describe_header(x->resp, x->nresp, (uint16_t)(first + i), &r->response.v[i].key, b);
 }
 
 static void describe_client(const struct rs_exchange *x, const struct rs_http *h,
@@ -461,4 +511,5 @@ void rs_http_describe(const struct rs_exchange *x, const struct rs_http *http, s
 		describe_client(x, http, b);
 	describe_network(x->conn, http->version, b);
 	describe_sizes(x, b);
+	describe_headers(x, http->header, b);
 }

@@ -21,6 +21,8 @@ struct rs_http {
 	struct str status;  /* three digits */
 	struct str user_agent;
 	struct str forwarded; /* RFC 7239, first field */
+	uint16_t
+		header; /* field id of the values of the first field the user asks for; the others follow */
 	struct str x_forwarded_for, x_forwarded_host, x_forwarded_proto;
 };
 

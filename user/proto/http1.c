@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http1.h"
 #include "http.h"
+#include "trace/redact.h"
 #include "trace_headers.h"
 
 /* Where one direction is. */
@@ -53,6 +54,7 @@ struct http1 {
 	struct run runs[RUNS];
 	uint8_t first, nruns;
 	uint8_t early; /* responses seen before their requests: another thread of a client was faster */
+	const struct rs_redact *redact; /* NULL: no header field is asked for */
 	bool in_step; /* every request since the first one was seen */
 };
 
@@ -324,6 +326,27 @@ static void request_header(struct str line, struct rs_msg *m)
 	}
 }
 
+/* What the user asks for. A secret goes no further than here. */
+static void wanted_header(struct str line, struct rs_msg *m, const struct rs_redact_headers *want)
+{
+	struct str v;
+
+	for (uint32_t i = 0; i < want->n; i++) {
+		const struct rs_redact_header *w = &want->v[i];
+		unsigned n = 0;
+
+		if (w->dropped || !header_is(line, w->name, &v))
+			continue;
+		for (unsigned k = 0; k < m->nfields; k++)
+			n += m->fields[k].id >= RS_F_HTTP1_HEADER;
+		if (n == RS_REDACT_HEADERS) {
+			m->flags |= RS_MSGF_CUT;
+			return;
+		}
+		add_field(m, (uint16_t)(RS_F_HTTP1_HEADER + i), w->secret ? STR("REDACTED") : v);
+	}
+}
+
 /* line: without its line end. */
 static void header(struct str line, struct rs_msg *m, struct framing *f)
 {
@@ -367,15 +390,27 @@ static struct str chomp(struct str line)
 	return line;
 }
 
+/* The header fields the user asks for, or NULL. */
+static const struct rs_redact_headers *wanted(const struct http1 *h, bool request)
+{
+	const struct rs_redact_headers *w;
+
+	if (!h->redact)
+		return NULL;
+	w = request ? &h->redact->request : &h->redact->response;
+	return w->n ? w : NULL;
+}
+
 /*
  * A head from the front of `in`. OK: all of it, *ret_used bytes. NEED_MORE: the complete lines have
  * been read, *m has fields if the start line is among them. INVALID: no start line.
  */
-static enum rs_parse head(struct str in, bool request, size_t *ret_used, struct rs_msg *m,
-			  struct framing *f)
+static enum rs_parse head(const struct http1 *h, struct str in, bool request, size_t *ret_used,
+			  struct rs_msg *m, struct framing *f)
 {
 	size_t at = str_find(str_at(in, 0, RS_HTTP1_LINE_MAX), '\n');
 	struct str line = chomp(str_at(in, 0, at));
+	const struct rs_redact_headers *want = wanted(h, request);
 
 	m->nfields = 0;
 	if (at == RS_HTTP1_LINE_MAX)
@@ -402,8 +437,11 @@ static enum rs_parse head(struct str in, bool request, size_t *ret_used, struct 
 		if (nl >= in.len)
 			return RS_PARSE_NEED_MORE;
 		line = chomp(str_at(in, at, nl - at));
-		if (line.len)
+		if (line.len) {
 			header(line, m, f);
+			if (want)
+				wanted_header(line, m, want);
+		}
 		at = nl;
 	}
 	return RS_PARSE_NEED_MORE;
@@ -570,7 +608,7 @@ static enum rs_parse parse_head(struct http1 *h, struct dir *d, bool request, st
 		d->scan = (uint32_t)in.len;
 		return RS_PARSE_NEED_MORE;
 	}
-	r = head(in, request, ret_used, m, &f);
+	r = head(h, in, request, ret_used, m, &f);
 	if (r == RS_PARSE_INVALID)
 		return invalid(d);
 	if (r == RS_PARSE_NEED_MORE) {
@@ -736,7 +774,7 @@ static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, stru
 	struct framing f = { 0 };
 	size_t used, sp;
 
-	if (head(str_at(in, 0, RS_HEAD_MAX), request, &used, m, &f) == RS_PARSE_INVALID)
+	if (head(h, str_at(in, 0, RS_HEAD_MAX), request, &used, m, &f) == RS_PARSE_INVALID)
 		return invalid(d);
 	if (!m->nfields && request) {
 		/*
@@ -962,10 +1000,18 @@ static size_t http1_resync(void *state, enum rs_ev_dir dir, enum rs_ev_role role
 	return find_response(in);
 }
 
+static void http1_start(void *state, const struct rs_redact *redact)
+{
+	struct http1 *h = state;
+
+	h->redact = redact;
+}
+
 static void http1_describe(const struct rs_exchange *x, struct rs_build *b)
 {
 	struct rs_http http = {
 		.version = rs_x_req(x, RS_F_HTTP1_VERSION),
+		.header = RS_F_HTTP1_HEADER,
 		.status = rs_x_resp(x, RS_F_HTTP1_STATUS),
 	};
 
@@ -1012,6 +1058,7 @@ const struct rs_proto_ops rs_proto_http1 = {
 	.name = "http1",
 	.pairing = RS_PAIR_FIFO,
 	.state_size = sizeof(struct http1),
+	.start = http1_start,
 	.probe = http1_probe,
 	.parse = http1_parse,
 	.gap = http1_gap,

@@ -33,6 +33,7 @@ enum rs_http1_field {
 	RS_F_HTTP1_X_FORWARDED_FOR,
 	RS_F_HTTP1_X_FORWARDED_HOST,
 	RS_F_HTTP1_X_FORWARDED_PROTO,
+	RS_F_HTTP1_HEADER, /* values of the first field the user asks for (trace/redact.h); the others follow */
 };
 
 extern const struct rs_proto_ops rs_proto_http1;

@@ -121,11 +121,16 @@ struct rs_gap {
 
 struct rs_exchange;
 struct rs_build;
+struct rs_redact; /* trace/redact.h */
 
 struct rs_proto_ops {
 	const char *name; /* in config, status, metrics */
 	enum rs_pairing pairing;
 	uint32_t state_size;
+
+	/* A connection starts to speak it; redact (it outlives the connection): the header fields to give
+	 * beside the protocol's own. Optional; state is zeroed. */
+	void (*start)(void *state, const struct rs_redact *redact);
 
 	/* Does this stream speak the protocol? Looks at the first bytes of one direction only. For YES,
 	 * *ret_role says which end this is (from the direction in which a request goes), or UNKNOWN. */

@@ -178,6 +178,7 @@ int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *pro
 		s->trace_state = rs_arena_str(&b->arena, str_of(root->state, root->nstate));
 
 	rs_build_init(&build, s, &b->arena);
+	build.redact = &t->redact;
 	o->x.ops->describe(&o->x, &build);
 	rs_build_int(&build, RS_K_THREAD_ID, o->x.tid);
 	rs_build_str(&build, RS_K_RINGSPAN_PARENT_SOURCE, source_name(o->parent_source));

@@ -5,22 +5,32 @@ void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *ar
 {
 	b->span = span;
 	b->arena = arena;
+	b->redact = NULL;
 	b->n = b->dropped = 0;
 }
 
-void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val)
+void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val val)
 {
 	if (b->n == RS_BUILD_ATTRS) {
 		b->dropped++;
 		return;
 	}
-	b->attrs[b->n++] = (struct rs_attr){ rs_key(k), val };
+	b->attrs[b->n++] = (struct rs_attr){ key, val };
+}
+
+void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val)
+{
+	if (!rs_redact_drops(b->redact, k))
+		rs_build_key(b, rs_key(k), val);
 }
 
 void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value)
 {
-	struct str own = rs_arena_str(b->arena, value);
+	struct str own;
 
+	if (rs_redact_drops(b->redact, k))
+		return;
+	own = rs_arena_str(b->arena, value);
 	if (!own.ptr || value.len > UINT32_MAX) {
 		b->dropped++;
 		return;

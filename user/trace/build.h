@@ -4,11 +4,12 @@
  *
  * Strings given are copied into the span's arena at once; the caller's may go. Attributes over
  * RS_BUILD_ATTRS or without memory are dropped and counted on the span. Keys are not checked for
- * being unique: a describe() sets each once.
+ * being unique: a describe() sets each once. What the user wants left out is no loss: it is not counted.
  */
 #ifndef RS_TRACE_BUILD_H
 #define RS_TRACE_BUILD_H
 
+#include "redact.h"
 #include "span.h"
 
 #define RS_BUILD_ATTRS 128
@@ -16,15 +17,19 @@
 struct rs_build {
 	struct rs_span *span;
 	struct rs_arena *arena;
+	const struct rs_redact *redact; /* what the user wants of spans; NULL: the defaults */
 	uint32_t n, dropped;
 	struct rs_attr attrs[RS_BUILD_ATTRS];
 };
 
+/* redact may be set after it. */
 void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *arena);
 void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value);
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value);
 void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value);
 void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val); /* borrowed, for the batch's life */
+/* Likewise, of a key that is not in keys.def. */
+void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val val);
 void rs_build_name(struct rs_build *b, struct str name);
 /* Copies the collected attributes to the span. */
 void rs_build_finish(struct rs_build *b);

@@ -50,6 +50,16 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
 	return unknown;
 }
 
+struct str rs_trace_redact(struct rs_trace *t, const struct rs_config *cfg)
+{
+	return rs_redact_init(&t->redact, &(struct rs_redact_lists){
+						  .query = cfg->redact_query,
+						  .drop = cfg->drop_attribute,
+						  .request = cfg->capture_request_header,
+						  .response = cfg->capture_response_header,
+					  });
+}
+
 void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16], const uint8_t span_id[8],
 		   bool remote)
 {

@@ -17,11 +17,19 @@ size_t rs_limits_cut(const char *s, size_t len, uint32_t n)
 	return i;
 }
 
+static void cut_value(const struct rs_limits *l, struct rs_val *v)
+{
+	if (v->type == RS_VAL_STR)
+		v->len = (uint32_t)rs_limits_cut(v->str, v->len, l->value_length);
+}
+
+/* Text, and the texts of an array; they are ours until the batch is handed on. */
 static void cut_values(const struct rs_limits *l, struct rs_attr *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && l->value_length; i++) {
-		if (a[i].val.type == RS_VAL_STR)
-			a[i].val.len = (uint32_t)rs_limits_cut(a[i].val.str, a[i].val.len, l->value_length);
+		cut_value(l, &a[i].val);
+		for (uint32_t k = 0; a[i].val.type == RS_VAL_ARRAY && k < a[i].val.len; k++)
+			cut_value(l, (struct rs_val *)&a[i].val.arr[k]);
 	}
 }
 

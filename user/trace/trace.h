@@ -58,6 +58,7 @@ struct rs_trace {
 	enum rs_events_mode events;
 	bool skip_sdk; /* leave processes with an SDK to it */
 	struct rs_limits limits;
+	struct rs_redact redact;
 	struct rs_threads threads;
 	struct rs_connects connects;
 	struct rs_joins joins;
@@ -74,6 +75,8 @@ void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint
 void rs_trace_release(struct rs_trace *t);
 /* What the user asked for. Returns the first propagator that is not known, or nothing. */
 struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg);
+/* What is to be in spans and what not; cfg outlives t. Returns what cannot be done (redact.h), or nothing. */
+struct str rs_trace_redact(struct rs_trace *t, const struct rs_config *cfg);
 
 /* A message of an exchange has passed: sets the exchange's context, remembers the thread's. */
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
