@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "export/spool.h"
 
 #define MS	     1000000ull
@@ -17,6 +18,7 @@
 #define POOL_RESERVE (48u << 20) /* what is encoded or compressed, beside the queue */
 #define STATE_CHUNK  4096
 #define COMPACT_MAX  (30u << 10) /* bytes of a message that is copied to a small buffer */
+#define TELL_NS	     (60000 * MS) /* the log tells of errors this often at most */
 
 static const struct {
 	const char *name;
@@ -97,6 +99,10 @@ static void note_error(struct rs_exporter *e, const char *why)
 	}
 	hide_secrets(e, e->last_error);
 	e->last_err_ns = rs_clock_mono();
+	if (!e->told_ns || e->last_err_ns - e->told_ns >= TELL_NS) {
+		rs_warn("exporter %s, %s: %s", e->ops->name, e->target, e->last_error);
+		e->told_ns = e->last_err_ns;
+	}
 }
 
 void rs_exporter_error(struct rs_exporter *e, const char *fmt, ...)

@@ -153,6 +153,7 @@ struct rs_exporter {
 	uint64_t lost[RS_LOSS_COUNT];
 	uint64_t requests, bytes_sent;
 	uint64_t last_ok_ns, last_err_ns; /* CLOCK_MONOTONIC, 0: never */
+	uint64_t told_ns;		  /* when the log last told of an error */
 	char last_error[256];
 };
 
