@@ -255,6 +255,10 @@ static int start_kernel(struct agent *a)
 	struct rs_kernel_err err = { 0 };
 
 	kernel_opts(a->cfg, &opts, pids);
+	for (uint32_t i = 0; i < opts.npids; i++) {
+		if (kill((pid_t)pids[i], 0) && errno == ESRCH)
+			rs_warn("--pid %u: there is no such process now", pids[i]);
+	}
 	if (a->child)
 		pids[opts.npids++] = (uint32_t)a->child;
 	opts.cfg.runq_us = (uint32_t)(a->cfg->run_queue_wait / 1000);
