@@ -283,7 +283,7 @@ static void describe_note(struct held *h, const struct rs_span *s)
 	for (uint32_t i = 0; i < s->nevents; i++)
 		note_event(h, &s->events[i]);
 	if (cut && cut->type == RS_VAL_BOOL && cut->b)
-		note_item(h, STR("incomplete: bytes were not captured"));
+		note_item(h, STR("incomplete: not all of it was seen"));
 }
 
 static void describe(struct held *h, const struct rs_span *s, const struct rs_resource *r)
