@@ -223,7 +223,7 @@ def test_docs():
         complete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ringspan; echo "${COMPREPLY[*]}"; }
         complete_ ringspan st; complete_ ringspan trace --capt; complete_ ringspan trace --capture s"""
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    expect(done.stdout == "status\n--capture\nsocket syscall\n", done)
+    expect(done.stdout == "status\n--capture --capture-request-header --capture-response-header\nsocket syscall\n", done)
 
 
 def test_install():

@@ -387,12 +387,11 @@ static void describe_header(const struct rs_field *f, unsigned n, uint16_t id,
 	rs_build_key(b, key, (struct rs_val){ .type = RS_VAL_ARRAY, .len = nvals, .arr = own });
 }
 
+__attribute__((noinline)) /* large on the stack, and rarely wanted */
 static void describe_headers(const struct rs_exchange *x, uint16_t first, struct rs_build *b)
 {
 	const struct rs_redact *r = b->redact;
 
-	if (!r)
-		return;
 	for (uint32_t i = 0; i < r->request.n; i++)
 		describe_header(x->req, x->nreq, (uint16_t)(first + i), &r->request.v[i].key, b);
 	for (uint32_t i = 0; i < r->response.n; i++)
@@ -511,5 +510,6 @@ void rs_http_describe(const struct rs_exchange *x, const struct rs_http *http, s
 		describe_client(x, http, b);
 	describe_network(x->conn, http->version, b);
 	describe_sizes(x, b);
-	describe_headers(x, http->header, b);
+	if (b->redact && (b->redact->request.n || b->redact->response.n))
+		describe_headers(x, http->header, b);
 }

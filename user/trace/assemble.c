@@ -188,6 +188,7 @@ int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *pro
 		rs_build_bool(&build, RS_K_RINGSPAN_INCOMPLETE, true);
 	rs_trace_events(t, o, &build);
 	add_links(o, s, &b->arena);
+	rs_build_redact(&build);
 	rs_limits_apply(&t->limits, &build);
 	rs_build_finish(&build);
 	return 0;

@@ -9,7 +9,7 @@ void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *ar
 	b->n = b->dropped = 0;
 }
 
-void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val val)
+static inline void put(struct rs_build *b, const struct rs_key *key, struct rs_val val)
 {
 	if (b->n == RS_BUILD_ATTRS) {
 		b->dropped++;
@@ -18,19 +18,20 @@ void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val va
 	b->attrs[b->n++] = (struct rs_attr){ key, val };
 }
 
+void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val val)
+{
+	put(b, key, val);
+}
+
 void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val)
 {
-	if (!rs_redact_drops(b->redact, k))
-		rs_build_key(b, rs_key(k), val);
+	put(b, rs_key(k), val);
 }
 
 void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value)
 {
-	struct str own;
+	struct str own = rs_arena_str(b->arena, value);
 
-	if (rs_redact_drops(b->redact, k))
-		return;
-	own = rs_arena_str(b->arena, value);
 	if (!own.ptr || value.len > UINT32_MAX) {
 		b->dropped++;
 		return;
@@ -51,6 +52,19 @@ void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value)
 void rs_build_name(struct rs_build *b, struct str name)
 {
 	b->span->name = rs_arena_str(b->arena, name);
+}
+
+void rs_build_redact(struct rs_build *b)
+{
+	uint32_t n = 0;
+
+	if (!b->redact || !b->redact->drops)
+		return;
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (!rs_redact_drops(b->redact, b->attrs[i].key->id))
+			b->attrs[n++] = b->attrs[i];
+	}
+	b->n = n;
 }
 
 void rs_build_finish(struct rs_build *b)

@@ -31,6 +31,8 @@ void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val); /
 /* Likewise, of a key that is not in keys.def. */
 void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val val);
 void rs_build_name(struct rs_build *b, struct str name);
+/* Takes out what the user wants left out: once everything is there, before limits are applied. */
+void rs_build_redact(struct rs_build *b);
 /* Copies the collected attributes to the span. */
 void rs_build_finish(struct rs_build *b);
 

@@ -85,6 +85,7 @@ static bool drop(struct rs_redact *r, struct str key)
 {
 	for (unsigned k = 0; k < RS_K_COUNT; k++) {
 		if (str_eq(rs_known_keys[k].name, key)) {
+			r->drops = true;
 			r->drop[k / 64] |= 1ull << (k % 64);
 			return true;
 		}

@@ -30,6 +30,7 @@ struct rs_redact_headers {
 };
 
 struct rs_redact {
+	bool drops; /* some bit of `drop` is set */
 	uint64_t drop[(RS_K_COUNT + 63) / 64]; /* bits by enum rs_known_key */
 	uint32_t nquery;
 	struct str query[RS_REDACT_QUERY]; /* case-sensitive */
@@ -47,10 +48,10 @@ struct rs_redact_lists {
  */
 struct str rs_redact_init(struct rs_redact *r, const struct rs_redact_lists *l);
 
-/* Is this attribute to be left out? r may be NULL. */
-static inline bool rs_redact_drops(const struct rs_redact *r, enum rs_known_key k)
+/* Is the attribute with this rs_key.id to be left out? */
+static inline bool rs_redact_drops(const struct rs_redact *r, uint32_t id)
 {
-	return r && r->drop[k / 64] >> (k % 64) & 1;
+	return id < RS_K_COUNT && r->drop[id / 64] >> (id % 64) & 1;
 }
 
 /* Is the value of this query key to go, for the user's reasons? r may be NULL. */
