@@ -71,7 +71,7 @@ enum rs_field_id {
 
 struct rs_field {
 	uint16_t id;	  /* enum rs_field_id, or the protocol's own */
-	struct str value; /* borrowed from the parser's input */
+	struct str value; /* borrowed from the parser's input, or static text */
 };
 
 struct rs_msg {
