@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline_parts.h"
 
+#include "proto/http1.h"
+
 /*
  * The flow, top to bottom:
  *
@@ -142,6 +144,13 @@ static void emit_sampled(struct rs_pipeline *pl, struct rs_open *o, struct rs_pr
 	}
 }
 
+/* An agent's own report, as its receiver or a proxy sees it: a span of it would cause the next report. */
+static bool is_report(const struct rs_exchange *x)
+{
+	return x->ops == &rs_proto_http1 &&
+	       str_starts(rs_x_req(x, RS_F_HTTP1_USER_AGENT), STR("ringspan/"));
+}
+
 /* A finished exchange becomes a span and is given back. */
 void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 {
@@ -152,6 +161,8 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
 		if (p && p->sdk && pl->trace.skip_sdk)
 			pl->n.v[RS_C_TRACE_SDK]++;
+		else if (is_report(&o->x))
+			pl->n.v[RS_C_TRACE_OWN]++;
 		else if (pl->sampler)
 			emit_sampled(pl, o, p);
 		else if (assemble(pl, o, p))
