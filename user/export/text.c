@@ -269,6 +269,24 @@ static void note_event(struct held *h, const struct rs_event *e)
 	}
 }
 
+#define SLOW_CONNECT_US 10000
+
+/* Events of every new connection or longer request are no news under a line. */
+static bool routine(const struct rs_event *e)
+{
+	if (str_eq(e->name, STR("response.first_byte")))
+		return true;
+	if (!str_eq(e->name, STR("tcp.connect")))
+		return false;
+	for (uint32_t i = 0; i < e->attrs.n; i++) {
+		const struct rs_attr *a = &e->attrs.a[i];
+
+		if (a->key->id == RS_K_RINGSPAN_DURATION_US && a->val.type == RS_VAL_INT)
+			return a->val.i < SLOW_CONNECT_US;
+	}
+	return true;
+}
+
 static void describe_note(struct held *h, const struct rs_span *s)
 {
 	struct str type = find_str(&s->attrs, RS_K_ERROR_TYPE);
@@ -280,8 +298,10 @@ static void describe_note(struct held *h, const struct rs_span *s)
 		note_item(h, type);
 	if (s->status_msg.len && !str_eq(s->status_msg, type))
 		note_item(h, s->status_msg);
-	for (uint32_t i = 0; i < s->nevents; i++)
-		note_event(h, &s->events[i]);
+	for (uint32_t i = 0; i < s->nevents; i++) {
+		if (!routine(&s->events[i]))
+			note_event(h, &s->events[i]);
+	}
 	if (cut && cut->type == RS_VAL_BOOL && cut->b)
 		note_item(h, STR("incomplete: not all of it was seen"));
 }
