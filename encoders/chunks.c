@@ -24,9 +24,9 @@ bool rs_grow(void *array, uint32_t *cap, uint32_t want, size_t size)
 	return true;
 }
 
-int rs_chunks_init(struct rs_chunks *c)
+int rs_chunks_init(struct rs_chunks *c, size_t max_payload)
 {
-	c->window = WINDOW;
+	c->window = max_payload > RS_ENC_MAX_PAYLOAD ? UINT32_MAX : WINDOW;
 	c->group_cap = 128;
 	c->group = calloc(c->group_cap, sizeof(*c->group));
 	return c->group ? 0 : -ENOMEM;

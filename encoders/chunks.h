@@ -45,8 +45,11 @@ struct rs_chunks {
 	uint32_t skipped[RS_SKIP_COUNT];
 };
 
-/* c is zeroed. 0 or -ENOMEM. */
-int rs_chunks_init(struct rs_chunks *c);
+/*
+ * c is zeroed. Whoever takes messages above the usual size wants all in one if it fits: the first window is
+ * the whole batch then. 0 or -ENOMEM.
+ */
+int rs_chunks_init(struct rs_chunks *c, size_t max_payload);
 void rs_chunks_release(struct rs_chunks *c);
 
 /* The window at run->at; nitem is 0 when no span is left. 0 or -ENOMEM. */

@@ -211,7 +211,7 @@ static bool keys_reset(struct dd_map *m)
 	return true;
 }
 
-int dd_map_init(struct dd_map *m, bool v1)
+int dd_map_init(struct dd_map *m, bool v1, size_t max_payload)
 {
 	m->v1 = v1;
 	m->cap = 1024;
@@ -221,7 +221,7 @@ int dd_map_init(struct dd_map *m, bool v1)
 	m->w.by_resource = true;
 	m->w.low_half =
 		!v1; /* v0.x sends the low half alone, and the agent drops chunks where it is 0 */
-	if (!m->table || !m->text || rs_chunks_init(&m->w) || !keys_reset(m)) {
+	if (!m->table || !m->text || rs_chunks_init(&m->w, max_payload) || !keys_reset(m)) {
 		dd_map_release(m);
 		return -ENOMEM;
 	}

@@ -237,7 +237,7 @@ struct dd_map {
 #define dd_key_intern  RS_SYM(dd_key_intern)
 
 /* m is zeroed. 0 or -ENOMEM. */
-int dd_map_init(struct dd_map *m, bool v1);
+int dd_map_init(struct dd_map *m, bool v1, size_t max_payload);
 void dd_map_release(struct dd_map *m);
 
 /* A new payload: collects m->w. 0 or -ENOMEM. */

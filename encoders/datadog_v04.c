@@ -393,7 +393,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 
 static int init(struct rs_encoder *e)
 {
-	return dd_map_init(&((struct state *)e->state)->map, false);
+	return dd_map_init(&((struct state *)e->state)->map, false, e->opts.max_payload);
 }
 
 static int init_json(struct rs_encoder *e)

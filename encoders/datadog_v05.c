@@ -265,7 +265,7 @@ static void release(struct rs_encoder *e)
 static int init(struct rs_encoder *e)
 {
 	struct state *st = e->state;
-	int err = dd_map_init(&st->map, false);
+	int err = dd_map_init(&st->map, false, e->opts.max_payload);
 
 	if (err)
 		return err;

@@ -1130,7 +1130,7 @@ static int init(struct rs_encoder *e)
 {
 	struct state *st = e->state;
 
-	if (rs_keyset_init(&st->keys) || rs_chunks_init(&st->w)) {
+	if (rs_keyset_init(&st->keys) || rs_chunks_init(&st->w, e->opts.max_payload)) {
 		release(e);
 		return -ENOMEM;
 	}

@@ -123,6 +123,35 @@ static void small_messages(void **state)
 	rs_bufpool_release(&pool);
 }
 
+/* Room for everything: one message, and no trace is cut, however many spans there are. */
+static void one_message(void **state)
+{
+	struct rs_encoder_opts opts = { .max_payload = 60 << 20 };
+	struct rs_spangen g = { .seed = 78, .valid = true };
+	struct rs_bufpool pool;
+	struct rs_batch b;
+
+	(void)state;
+	assert_int_equal(rs_bufpool_init(&pool, 0), 0);
+	rs_batch_init(&b, 0);
+	assert_true(rs_spangen_batch(&g, &b, 3000));
+	for (size_t f = 0; f < FORMATS; f++) {
+		struct rs_encoder *e;
+		struct bytes all;
+
+		if (!strncmp(formats[f], "sentry", 6))
+			continue; /* an envelope per trace */
+		assert_int_equal(rs_encoder_new(formats[f], &pool, &opts, &e), 0);
+		all = encode(e, &b);
+		assert_int_equal(all.payloads, 1);
+		assert_int_equal(all.spans + all.skipped, b.nspans);
+		free(all.p);
+		rs_encoder_free(e);
+	}
+	rs_batch_release(&b);
+	rs_bufpool_release(&pool);
+}
+
 /* No memory for anything: an error or left-out spans, never a crash. */
 static void no_buffers(void **state)
 {
@@ -177,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_spans),
 		cmocka_unit_test(small_messages),
+		cmocka_unit_test(one_message),
 		cmocka_unit_test(no_buffers),
 		cmocka_unit_test(empty),
 	};
