@@ -701,11 +701,14 @@ def test_filters(backend):
     cap = Capture(backend, "-n", "nosuch", "-n", comm, pids=[])
     talk()
     assert len(opens(cap.records(), pid=os.getpid())) == 4
-    cap = Capture(backend, pids=[1])
+    other = subprocess.Popen(["sleep", "60"])
+    cap = Capture(backend, pids=[other.pid])
     talk()
     cap.command(f"pid {os.getpid()}")
     talk()
     recs = cap.records()
+    other.kill()
+    other.wait()
     assert len(opens(recs)) == 4
     for o in opens(recs):
         assert len(data(recs, o["conn"], OUT) + data(recs, o["conn"], IN)) == 1

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import ssl
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,15 @@ from collections import Counter
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from fake import Answer, Server  # noqa: E402
 
-PORT = int(os.environ.get("CHECK_PORT", 28500))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+PORT = free_port()  # one for all cases: a backend that comes back is at the same place
 DOWN = float(os.environ.get("CHAOS_SECONDS", 3))
 FEED = sys.argv[1] if len(sys.argv) > 1 else ""
 SECRET = "s3cr3t-t0ken"
