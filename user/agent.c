@@ -78,6 +78,8 @@ static void on_flush(void *arg, const struct rs_batch *b)
 		rs_exporters_batch(&a->exporters, b);
 		return;
 	}
+	if (a->out.err)
+		return; /* told already; the loop is about to end */
 	rc = rs_out_batch(&a->out, b);
 	if (rc == -EPIPE) {
 		stop(a, RS_EXIT_OK); /* `ringspan trace | head`: enough was seen */
@@ -351,6 +353,7 @@ static void on_status(void *arg, struct rs_status *s)
 static int open_control(struct agent *a)
 {
 	char err[256];
+	int rc;
 
 	if (a->cfg->listen && rs_page_open(&a->page, &a->loop, a->cfg->listen, on_status, a, err, sizeof(err))) {
 		rs_error("%s", err);
@@ -359,8 +362,13 @@ static int open_control(struct agent *a)
 
 	if (a->cfg->command != RS_CMD_run && a->cfg->source[RS_O_socket] == RS_FROM_DEFAULT)
 		return RS_EXIT_OK;
-	if (rs_control_open(&a->control, &a->loop, a->cfg->socket, on_status, a, err, sizeof(err)) == 0)
+	rc = rs_control_open(&a->control, &a->loop, a->cfg->socket, on_status, a, err, sizeof(err));
+	if (!rc)
 		return RS_EXIT_OK;
+	if (rc == -EACCES || rc == -EPERM) {
+		rs_error("%s, or run as root", err);
+		return RS_EXIT_UNSUPPORTED;
+	}
 	rs_error("%s", err);
 	return RS_EXIT_FAILED;
 }
@@ -520,7 +528,8 @@ int rs_agent_capture(struct rs_config *cfg)
 		finish(a);
 		rs_out_flush(&a->out);
 		drain_exporters(a);
-		summarize(a);
+		if (a->out.err != -EPIPE) /* whoever read has gone: there is nobody to tell */
+			summarize(a);
 	} else if (a->child) {
 		kill(a->child, SIGKILL); /* it waits at its gate and has run nothing */
 		waitpid(a->child, NULL, 0);
