@@ -253,6 +253,39 @@ static void refused_pb(void **st)
 	rs_batch_release(&b);
 }
 
+/* A value in parts: lists are joined as protobuf's are, another member in between starts anew. */
+static void parts(void **st)
+{
+	/* attribute k: value {array [1]} value {array [2]}, and l: value {array [1], 5, array [2], array [3]} */
+	static const char in[] =
+		"\x12\x04span"
+		"\x4a\x13\x0a\x01k\x12\x06\x2a\x04\x0a\x02\x18\x01\x12\x06\x2a\x04\x0a\x02\x18\x02"
+		"\x4a\x19\x0a\x01l\x12\x14\x2a\x04\x0a\x02\x18\x01\x18\x05\x2a\x04\x0a\x02\x18\x02"
+		"\x2a\x04\x0a\x02\x18\x03";
+	char buf[128] = "\x0a?\x12?\x12?";
+	size_t n = sizeof(in) - 1;
+	const struct rs_attr *a;
+	struct rs_read_error why;
+	struct rs_batch b;
+
+	(void)st;
+	buf[5] = (char)n;
+	buf[3] = (char)(n + 2);
+	buf[1] = (char)(n + 4);
+	memcpy(buf + 6, in, n);
+	rs_batch_init(&b, 0);
+	assert_int_equal(rs_read_otlp_pb(&b, str_of(buf, n + 6), &why), 0);
+	assert_int_equal(b.first->first->first->attrs.n, 2);
+	a = b.first->first->first->attrs.a;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(a[i].val.type, RS_VAL_ARRAY);
+		assert_int_equal(a[i].val.len, 2);
+		assert_int_equal(a[i].val.arr[0].i, 1 + i);
+		assert_int_equal(a[i].val.arr[1].i, 2 + i);
+	}
+	rs_batch_release(&b);
+}
+
 /* Arrays and maps deeper than the limit become the empty value, in the readers and in the encoders. */
 static void deep(void **st)
 {
@@ -369,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors),    cmocka_unit_test(accepted), cmocka_unit_test(refused),
 		cmocka_unit_test(refused_pb), cmocka_unit_test(deep),	  cmocka_unit_test(widths),
+		cmocka_unit_test(parts),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

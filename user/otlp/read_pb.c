@@ -176,11 +176,35 @@ static uint8_t enum_value(uint64_t v)
 	return v <= UINT8_MAX ? (uint8_t)v : 0;
 }
 
-static void read_value(struct reader *r, struct msg m, struct rs_val *v, unsigned depth);
+/* The elements of an array or map being read, of all its parts. */
+struct elements {
+	struct attr_list attrs;
+	struct val_list vals;
+};
+
+static void read_value(struct reader *r, struct msg m, struct rs_val *v, struct elements *el,
+		       unsigned depth);
+
+/* Behind the last part of v. */
+static void finish_value(struct reader *r, struct rs_val *v, const struct elements *el)
+{
+	if (v->type == RS_VAL_MAP) {
+		v->len = el->attrs.n;
+		v->map = attr_list_array(&el->attrs, r->arena);
+	} else if (v->type == RS_VAL_ARRAY) {
+		v->len = el->vals.n;
+		v->arr = val_list_array(&el->vals, r->arena);
+	} else {
+		return;
+	}
+	if (v->len && !v->arr)
+		fail(r, r->start, NO_MEMORY);
+}
 
 static void read_attr(struct reader *r, struct msg m, struct attr_list *list, unsigned depth)
 {
 	struct rs_attr *a = attr_list_add(list, r->arena);
+	struct elements el = { 0 };
 	struct str name = STR("");
 	const char *at = m.p;
 	struct field f;
@@ -198,10 +222,11 @@ static void read_attr(struct reader *r, struct msg m, struct attr_list *list, un
 		case FIELD(2, BYTES):
 			if (a->val.type == RS_VAL_EMPTY)
 				a->val.len = 0;
-			read_value(r, f.body, &a->val, depth);
+			read_value(r, f.body, &a->val, &el, depth);
 			break;
 		}
 	}
+	finish_value(r, &a->val, &el);
 	a->key = rs_keys_get(&r->keys, r->arena, name);
 	if (!a->key)
 		fail(r, at, NO_MEMORY);
@@ -215,45 +240,42 @@ static void finish_attrs(struct reader *r, const struct attr_list *list, struct 
 		fail(r, r->start, NO_MEMORY);
 }
 
-/* ArrayValue, KeyValueList; what is nested too deep becomes the empty value. */
-static void read_list(struct reader *r, struct msg m, struct rs_val *v, enum rs_val_type type,
-		      unsigned depth)
+/* ArrayValue, KeyValueList, or one more part of it; what is nested too deep becomes the empty value. */
+static void read_list(struct reader *r, struct msg m, struct rs_val *v, struct elements *el,
+		      enum rs_val_type type, unsigned depth)
 {
-	struct attr_list attrs = { 0 };
-	struct val_list vals = { 0 };
 	struct field f;
 
-	*v = (struct rs_val){ .type = RS_VAL_EMPTY };
-	if (depth == RS_READ_DEPTH)
+	if (depth == RS_READ_DEPTH) {
+		*v = (struct rs_val){ .type = RS_VAL_EMPTY };
 		return;
-	v->type = (uint8_t)type;
+	}
+	if (v->type != type) {
+		*v = (struct rs_val){ .type = (uint8_t)type };
+		*el = (struct elements){ 0 };
+	}
 	while (next_field(r, &m, &f)) {
 		if (FIELD(f.num, f.wire) != FIELD(1, BYTES))
 			continue;
 		if (type == RS_VAL_MAP) {
-			read_attr(r, f.body, &attrs, depth + 1);
+			read_attr(r, f.body, &el->attrs, depth + 1);
 		} else {
-			struct rs_val *e = val_list_add(&vals, r->arena);
+			struct rs_val *e = val_list_add(&el->vals, r->arena);
+			struct elements of_e = { 0 };
 
-			if (e)
-				read_value(r, f.body, e, depth + 1);
-			else
+			if (!e) {
 				fail(r, f.at, NO_MEMORY);
+				continue;
+			}
+			read_value(r, f.body, e, &of_e, depth + 1);
+			finish_value(r, e, &of_e);
 		}
 	}
-	if (type == RS_VAL_MAP) {
-		v->len = attrs.n;
-		v->map = attr_list_array(&attrs, r->arena);
-	} else {
-		v->len = vals.n;
-		v->arr = val_list_array(&vals, r->arena);
-	}
-	if (v->len && !v->arr)
-		fail(r, r->start, NO_MEMORY);
 }
 
-/* AnyValue: of several members the last one counts. */
-static void read_value(struct reader *r, struct msg m, struct rs_val *v, unsigned depth)
+/* AnyValue, or one more part of it: of several members the last one counts, and parts of one list are joined. */
+static void read_value(struct reader *r, struct msg m, struct rs_val *v, struct elements *el,
+		       unsigned depth)
 {
 	struct field f;
 
@@ -273,10 +295,10 @@ static void read_value(struct reader *r, struct msg m, struct rs_val *v, unsigne
 			memcpy(&v->d, &f.v, 8);
 			break;
 		case FIELD(5, BYTES):
-			read_list(r, f.body, v, RS_VAL_ARRAY, depth);
+			read_list(r, f.body, v, el, RS_VAL_ARRAY, depth);
 			break;
 		case FIELD(6, BYTES):
-			read_list(r, f.body, v, RS_VAL_MAP, depth);
+			read_list(r, f.body, v, el, RS_VAL_MAP, depth);
 			break;
 		case FIELD(7, BYTES):
 			text_value(r, &f, RS_VAL_BYTES, v);
