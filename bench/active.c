@@ -65,7 +65,9 @@ static int run(struct rs_threads *ts, size_t n)
 
 		for (size_t i = 0; i < lookups; i++)
 			sink = rs_thread_last(rs_thread_find(ts, 1, 1));
-		best = (double)(rs_clock_mono() - t0) / lookups < best ? (double)(rs_clock_mono() - t0) / lookups : best;
+		best = (double)(rs_clock_mono() - t0) / lookups < best
+			       ? (double)(rs_clock_mono() - t0) / lookups
+			       : best;
 		/* One request ends, whichever, and another begins. */
 		t0 = rs_clock_mono();
 		for (size_t i = 0; i < steps; i++) {
@@ -75,20 +77,22 @@ static int run(struct rs_threads *ts, size_t n)
 			a->last = ++tick;
 			rs_thread_at(rs_thread_get(ts, 1, 1), &a->o);
 		}
-		best_step = (double)(rs_clock_mono() - t0) / steps < best_step ? (double)(rs_clock_mono() - t0) / steps :
-										  best_step;
+		best_step = (double)(rs_clock_mono() - t0) / steps < best_step
+				    ? (double)(rs_clock_mono() - t0) / steps
+				    : best_step;
 		t0 = rs_clock_mono();
 		for (size_t i = 0; i < naives; i++)
 			sink = naive(all, all + n, n);
-		best_naive = (double)(rs_clock_mono() - t0) / naives < best_naive ?
-				     (double)(rs_clock_mono() - t0) / naives :
-				     best_naive;
+		best_naive = (double)(rs_clock_mono() - t0) / naives < best_naive
+				     ? (double)(rs_clock_mono() - t0) / naives
+				     : best_naive;
 		if (rs_thread_last(rs_thread_find(ts, 1, 1)) != &naive(all, all + n, n)->o)
 			rc = 1;
 	}
 	if (mallinfo2().uordblks != heap)
 		rc = 1;
-	printf("%8zu  %10.1f  %14.1f  %14.0f  %s\n", n, best, best_step, best_naive, rc ? "WRONG" : "0");
+	printf("%8zu  %10.1f  %14.1f  %14.0f  %s\n", n, best, best_step, best_naive,
+	       rc ? "WRONG" : "0");
 	while ((th = rs_thread_find(ts, 1, 1)) && rs_thread_last(th))
 		rs_thread_leave(rs_thread_last(th));
 	(void)sink;
@@ -105,7 +109,8 @@ int main(void)
 	int rc = 0;
 
 	rs_threads_init(&ts, 1024, &n);
-	printf("%8s  %10s  %14s  %14s  %s\n", "open", "lookup ns", "end+begin ns", "sort+scan ns", "allocations");
+	printf("%8s  %10s  %14s  %14s  %s\n", "open", "lookup ns", "end+begin ns", "sort+scan ns",
+	       "allocations");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		rc |= run(&ts, counts[i]);
 	rs_threads_release(&ts);

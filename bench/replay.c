@@ -77,8 +77,8 @@ struct end {
 	uint32_t seq[2];
 };
 
-static int add_data(struct records *r, struct end *e, uint64_t conn, uint32_t pid, unsigned dir, uint64_t t,
-		    const char *text, size_t len)
+static int add_data(struct records *r, struct end *e, uint64_t conn, uint32_t pid, unsigned dir,
+		    uint64_t t, const char *text, size_t len)
 {
 	struct {
 		struct rs_ev_data ev;
@@ -102,7 +102,8 @@ static int add_data(struct records *r, struct end *e, uint64_t conn, uint32_t pi
 	return keep(r, &rec.ev.h);
 }
 
-static int add_open(struct records *r, uint64_t conn, uint32_t pid, unsigned role, uint16_t lport, uint16_t rport)
+static int add_open(struct records *r, uint64_t conn, uint32_t pid, unsigned role, uint16_t lport,
+		    uint16_t rport)
 {
 	struct rs_ev_open ev = { .h = { .type = RS_EV_OPEN, .len = sizeof(ev), .ts_ns = 1000 },
 				 .conn = conn,
@@ -125,11 +126,12 @@ static int make_up(struct records *r, uint64_t requests)
 	static struct end server[CONNS], client[CONNS];
 	char response[2048];
 	uint64_t t = 1000000;
-	int len = snprintf(response, sizeof(response),
-			   "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Mon, 30 Nov 2026 11:00:00 GMT\r\n"
-			   "Content-Type: text/plain\r\nContent-Length: 1024\r\n"
-			   "Last-Modified: Mon, 30 Nov 2026 10:59:00 GMT\r\nConnection: keep-alive\r\n"
-			   "ETag: \"6a1c0f4c-400\"\r\nAccept-Ranges: bytes\r\n\r\n");
+	int len = snprintf(
+		response, sizeof(response),
+		"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Mon, 30 Nov 2026 11:00:00 GMT\r\n"
+		"Content-Type: text/plain\r\nContent-Length: 1024\r\n"
+		"Last-Modified: Mon, 30 Nov 2026 10:59:00 GMT\r\nConnection: keep-alive\r\n"
+		"ETag: \"6a1c0f4c-400\"\r\nAccept-Ranges: bytes\r\n\r\n");
 
 	memset(response + len, 'x', 1024);
 	len += 1024;
@@ -141,14 +143,18 @@ static int make_up(struct records *r, uint64_t requests)
 	for (uint64_t i = 0; i < requests; i++) {
 		unsigned c = i % CONNS;
 		char request[256];
-		int n = snprintf(request, sizeof(request),
-				 "GET /1k.txt?number=%lu HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\n\r\n",
-				 (unsigned long)i);
+		int n = snprintf(
+			request, sizeof(request),
+			"GET /1k.txt?number=%lu HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\n\r\n",
+			(unsigned long)i);
 
 		if (add_data(r, &client[c], 2 * c + 2, 2000, RS_DIR_OUT, t, request, (size_t)n) ||
-		    add_data(r, &server[c], 2 * c + 1, 1000, RS_DIR_IN, t + 5000, request, (size_t)n) ||
-		    add_data(r, &server[c], 2 * c + 1, 1000, RS_DIR_OUT, t + 20000, response, (size_t)len) ||
-		    add_data(r, &client[c], 2 * c + 2, 2000, RS_DIR_IN, t + 30000, response, (size_t)len))
+		    add_data(r, &server[c], 2 * c + 1, 1000, RS_DIR_IN, t + 5000, request,
+			     (size_t)n) ||
+		    add_data(r, &server[c], 2 * c + 1, 1000, RS_DIR_OUT, t + 20000, response,
+			     (size_t)len) ||
+		    add_data(r, &client[c], 2 * c + 2, 2000, RS_DIR_IN, t + 30000, response,
+			     (size_t)len))
 			return -1;
 		t += 40000;
 	}
@@ -237,10 +243,11 @@ int main(int argc, char **argv)
 
 	printf("%lu records, %lu spans; after warm-up: %.0f ns per record, %.0f ns per span, %.0f ns per request with "
 	       "both ends traced, %.0f spans/s on one core, %lu allocations\n",
-	       (unsigned long)r.count, (unsigned long)sums.spans, seconds / records * 1e9, seconds / spans * 1e9,
-	       seconds / spans * 2e9, spans / seconds, heap.calls);
+	       (unsigned long)r.count, (unsigned long)sums.spans, seconds / records * 1e9,
+	       seconds / spans * 1e9, seconds / spans * 2e9, spans / seconds, heap.calls);
 	if (sums.enc)
-		printf("with %s: %.0f bytes per span\n", argv[2], (double)sums.bytes / (double)sums.spans);
+		printf("with %s: %.0f bytes per span\n", argv[2],
+		       (double)sums.bytes / (double)sums.spans);
 	rs_encoder_free(sums.enc);
 	rs_pipeline_release(pl);
 	rs_bufpool_release(&pool);

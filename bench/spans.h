@@ -219,7 +219,8 @@ static void bench_span_b(struct bench_maker *m, struct rs_span *s, const char *k
 }
 
 /* b: initialised; n spans of the workload; other seeds make other spans of the same sizes. */
-static __attribute__((unused)) void bench_batch(struct rs_batch *b, const char *kind, int n, uint64_t seed)
+static __attribute__((unused)) void bench_batch(struct rs_batch *b, const char *kind, int n,
+						uint64_t seed)
 {
 	static struct bench_maker m;
 	struct rs_resource_spans *rs;

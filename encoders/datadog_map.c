@@ -423,10 +423,12 @@ static struct dd_text special_name(struct dd_map *m, uint8_t kind)
 	a = slot_str(m, DD_RPC_SYSTEM);
 	if (a.len && client && str_ieq(a, STR("aws-api"))) {
 		b = slot_str(m, DD_RPC_SERVICE);
-		return b.len ? around(m, STR("aws."), b, STR(".request")) : constant(m, DD_C_NAME_AWS);
+		return b.len ? around(m, STR("aws."), b, STR(".request"))
+			     : constant(m, DD_C_NAME_AWS);
 	}
 	if (a.len && (client || server))
-		return around(m, STR(""), a, client ? STR(".client.request") : STR(".server.request"));
+		return around(m, STR(""), a,
+			      client ? STR(".client.request") : STR(".server.request"));
 	a = slot_str(m, DD_FAAS_INVOKED_PROVIDER);
 	b = slot_str(m, DD_FAAS_INVOKED_NAME);
 	if (a.len && b.len && client)
@@ -438,18 +440,20 @@ static struct dd_text special_name(struct dd_map *m, uint8_t kind)
 		return constant(m, DD_C_NAME_GRAPHQL);
 	a = slot_str(m, DD_NETWORK_PROTOCOL_NAME);
 	if (a.len && (client || server))
-		return around(m, STR(""), a, client ? STR(".client.request") : STR(".server.request"));
+		return around(m, STR(""), a,
+			      client ? STR(".client.request") : STR(".server.request"));
 	return plain(STR_NONE);
 }
 
 /* The first rule that applies, as the agent has them. */
 static struct dd_text name_of(struct dd_map *m, uint8_t kind)
 {
-	static const uint8_t plain_names[] = { DD_C_NAME_INTERNAL, DD_C_NAME_INTERNAL, DD_C_NAME_SERVER,
-					       DD_C_NAME_CLIENT,   DD_C_NAME_PRODUCER, DD_C_NAME_CONSUMER };
-	const uint64_t special = BIT(DB_SYSTEM_NAME) | BIT(DB_SYSTEM) | BIT(MESSAGING_SYSTEM) | BIT(RPC_SYSTEM) |
-				 BIT(FAAS_INVOKED_PROVIDER) | BIT(FAAS_TRIGGER) | BIT(GRAPHQL_OPERATION_TYPE) |
-				 BIT(NETWORK_PROTOCOL_NAME);
+	static const uint8_t plain_names[] = { DD_C_NAME_INTERNAL, DD_C_NAME_INTERNAL,
+					       DD_C_NAME_SERVER,   DD_C_NAME_CLIENT,
+					       DD_C_NAME_PRODUCER, DD_C_NAME_CONSUMER };
+	const uint64_t special = BIT(DB_SYSTEM_NAME) | BIT(DB_SYSTEM) | BIT(MESSAGING_SYSTEM) |
+				 BIT(RPC_SYSTEM) | BIT(FAAS_INVOKED_PROVIDER) | BIT(FAAS_TRIGGER) |
+				 BIT(GRAPHQL_OPERATION_TYPE) | BIT(NETWORK_PROTOCOL_NAME);
 	struct dd_text t;
 
 	if (have(m, BIT(OPERATION_NAME))) {
@@ -457,9 +461,11 @@ static struct dd_text name_of(struct dd_map *m, uint8_t kind)
 		if (t.s.len)
 			return t;
 	}
-	if ((kind == RS_KIND_CLIENT || kind == RS_KIND_SERVER) && have(m, BIT(HTTP_REQUEST_METHOD) | BIT(HTTP_METHOD)) &&
+	if ((kind == RS_KIND_CLIENT || kind == RS_KIND_SERVER) &&
+	    have(m, BIT(HTTP_REQUEST_METHOD) | BIT(HTTP_METHOD)) &&
 	    slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD).len)
-		return constant(m, kind == RS_KIND_SERVER ? DD_C_NAME_HTTP_SERVER : DD_C_NAME_HTTP_CLIENT);
+		return constant(m, kind == RS_KIND_SERVER ? DD_C_NAME_HTTP_SERVER
+							  : DD_C_NAME_HTTP_CLIENT);
 	if (have(m, special)) {
 		t = special_name(m, kind);
 		if (t.s.len)
@@ -471,7 +477,8 @@ static struct dd_text name_of(struct dd_map *m, uint8_t kind)
 /* Two words with a blank between them. */
 static struct str words(struct dd_map *m, struct str a, struct str b)
 {
-	return b.len ? compose(m, a, STR(" "), b, STR(""), false, DD_MAX_RESOURCE) : rs_utf8_limit(a, DD_MAX_RESOURCE);
+	return b.len ? compose(m, a, STR(" "), b, STR(""), false, DD_MAX_RESOURCE)
+		     : rs_utf8_limit(a, DD_MAX_RESOURCE);
 }
 
 static struct str resource_of(struct dd_map *m, const struct rs_span *s)
@@ -500,7 +507,8 @@ static struct str resource_of(struct dd_map *m, const struct rs_span *s)
 		return rs_utf8_limit(s->name, DD_MAX_RESOURCE);
 	a = slot_str(m, DD_MESSAGING_OPERATION);
 	if (a.len)
-		return words(m, a, slot_str2(m, DD_MESSAGING_DESTINATION, DD_MESSAGING_DESTINATION_NAME));
+		return words(m, a,
+			     slot_str2(m, DD_MESSAGING_DESTINATION, DD_MESSAGING_DESTINATION_NAME));
 	a = slot_str(m, DD_RPC_METHOD);
 	if (a.len)
 		return words(m, a, slot_str(m, DD_RPC_SERVICE));
@@ -885,22 +893,26 @@ static void put_rare(struct dd_map *m)
 	}
 	if (!m->v1 && m->present & (BIT(DEPLOYMENT_ENV_NAME) | BIT(DEPLOYMENT_ENV))) {
 		db = slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV);
-		put_meta_str(m, DD_C_ENV, compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
+		put_meta_str(m, DD_C_ENV,
+			     compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
 	}
 	if (!m->v1 && m->present & BIT(SERVICE_VERSION)) {
 		db = slot_str(m, DD_SERVICE_VERSION);
-		put_meta_str(m, DD_C_VERSION, compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
+		put_meta_str(m, DD_C_VERSION,
+			     compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
 	}
 }
 
 static bool has_rare(const struct dd_map *m)
 {
-	const uint64_t rare = BIT(ANALYTICS_EVENT) | BIT(DEPLOYMENT_ENV_NAME) | BIT(DEPLOYMENT_ENV) |
-			      BIT(SERVICE_VERSION) | BIT(HTTP_STATUS_CODE);
+	const uint64_t rare = BIT(ANALYTICS_EVENT) | BIT(DEPLOYMENT_ENV_NAME) |
+			      BIT(DEPLOYMENT_ENV) | BIT(SERVICE_VERSION) | BIT(HTTP_STATUS_CODE);
 
-	if (m->present & rare || have(m, BIT(DB_NAMESPACE)) || m->ctx_present & BIT(HTTP_STATUS_CODE))
+	if (m->present & rare || have(m, BIT(DB_NAMESPACE)) ||
+	    m->ctx_present & BIT(HTTP_STATUS_CODE))
 		return true;
-	return have(m, BIT(HTTP_RESPONSE_STATUS_CODE)) && slot_val(m, DD_HTTP_RESPONSE_STATUS_CODE)->type == RS_VAL_STR;
+	return have(m, BIT(HTTP_RESPONSE_STATUS_CODE)) &&
+	       slot_val(m, DD_HTTP_RESPONSE_STATUS_CODE)->type == RS_VAL_STR;
 }
 
 static uint8_t kind_of_word(struct str s)
@@ -933,15 +945,16 @@ static void set_fields(struct dd_map *m, const struct rs_span *s)
 	    (1ull << DD_ENV | 1ull << DD_DEPLOYMENT_ENV_NAME | 1ull << DD_DEPLOYMENT_ENV)) {
 		t = m->present >> DD_ENV & 1 ? slot_str(m, DD_ENV) : STR_NONE;
 		if (!t.len)
-			t = compose(m, slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV), STR(""),
-				    STR_NONE, STR(""), true, DD_MAX_KEY);
+			t = compose(m, slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV),
+				    STR(""), STR_NONE, STR(""), true, DD_MAX_KEY);
 		if (t.len)
 			o->env = plain(t);
 	}
 	if (m->present & (1ull << DD_VERSION | 1ull << DD_SERVICE_VERSION)) {
 		t = m->present >> DD_VERSION & 1 ? slot_str(m, DD_VERSION) : STR_NONE;
 		if (!t.len)
-			t = compose(m, slot_str(m, DD_SERVICE_VERSION), STR(""), STR_NONE, STR(""), true, DD_MAX_KEY);
+			t = compose(m, slot_str(m, DD_SERVICE_VERSION), STR(""), STR_NONE, STR(""),
+				    true, DD_MAX_KEY);
 		if (t.len)
 			o->version = plain(t);
 	}
@@ -951,7 +964,8 @@ static void set_fields(struct dd_map *m, const struct rs_span *s)
 }
 
 /* Attributes into meta and metrics, and into slots. The loop of the encoder: all it needs is in registers. */
-static inline __attribute__((always_inline)) bool put_attrs(struct dd_map *m, const struct rs_span *s, const bool v1)
+static inline __attribute__((always_inline)) bool put_attrs(struct dd_map *m,
+							    const struct rs_span *s, const bool v1)
 {
 	const struct rs_attr *a = s->attrs.a, *end = a + s->attrs.n;
 	struct dd_tag *meta = m->meta, *metrics = m->metrics;
@@ -972,7 +986,8 @@ static inline __attribute__((always_inline)) bool put_attrs(struct dd_map *m, co
 			if (k->use == EATEN || (v1 && k->use == FIELD))
 				continue;
 			/* Ours are written under these names. */
-			if (k->use == OURS && (v1 || (k->slot == DD_EVENTS ? s->nevents : s->nlinks)))
+			if (k->use == OURS &&
+			    (v1 || (k->slot == DD_EVENTS ? s->nevents : s->nlinks)))
 				continue;
 		}
 		k = k->to;

@@ -106,18 +106,19 @@ enum dd_const {
 
 /* A name: where it comes from and as what it is sent; lives until the table is emptied. */
 struct dd_key {
-	struct dd_key *to;	/* the tag it becomes: itself, or another */
-	const char *mp;		/* the name as a MessagePack string, RS_ARENA_PAD readable bytes behind it */
+	struct dd_key *to; /* the tag it becomes: itself, or another */
+	const char
+		*mp; /* the name as a MessagePack string, RS_ARENA_PAD readable bytes behind it */
 	uint32_t mp_len;
-	uint8_t slot;		/* enum dd_slot */
-	uint8_t use;		/* enum dd_use */
-	uint32_t as_meta;	/* number of the last span that had it in meta, in metrics */
+	uint8_t slot;	  /* enum dd_slot */
+	uint8_t use;	  /* enum dd_use */
+	uint32_t as_meta; /* number of the last span that had it in meta, in metrics */
 	uint32_t as_metric;
-	uint32_t ctx;		/* number of the last context that had it */
-	uint32_t epoch, at;	/* string table: its index in payload `epoch` */
-	uint64_t hash;		/* rs_strtab_hash(name) */
-	struct str name;	/* as sent: valid, at most DD_MAX_KEY bytes */
-	struct str raw;		/* in the source */
+	uint32_t ctx;	    /* number of the last context that had it */
+	uint32_t epoch, at; /* string table: its index in payload `epoch` */
+	uint64_t hash;	    /* rs_strtab_hash(name) */
+	struct str name;    /* as sent: valid, at most DD_MAX_KEY bytes */
+	struct str raw;	    /* in the source */
 	uint64_t raw_hash;
 };
 
@@ -339,7 +340,7 @@ static inline char *dd_put_key(struct rs_sink *s, char *p, const struct dd_key *
 }
 
 /* v, at most RS_TEXT_PIECE bytes, as a MessagePack string; its room (DD_STR_ROOM) has been asked for. */
-#define DD_STR_ROOM(len) ((len) * RS_TEXT_RAW_MAX + 8)
+#define DD_STR_ROOM(len) ((len)*RS_TEXT_RAW_MAX + 8)
 static inline char *dd_put_str_unchecked(struct rs_sink *s, char *p, struct str v)
 {
 	char *body, *end;

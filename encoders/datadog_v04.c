@@ -44,7 +44,8 @@ static char *put_number(char *p, const struct rs_val *v)
 	return v->type == RS_VAL_INT ? rs_mp_int(p, v->i) : rs_mp_double(p, v->d);
 }
 
-static inline char *put_tag(struct rs_sink *s, char *p, const struct dd_key *k, const struct rs_val *v)
+static inline char *put_tag(struct rs_sink *s, char *p, const struct dd_key *k,
+			    const struct rs_val *v)
 {
 	if (__builtin_expect(v->type == RS_VAL_STR && v->len <= DD_MAX_VALUE / RS_TEXT_RAW_MAX &&
 				     v->len <= RS_TEXT_PIECE,

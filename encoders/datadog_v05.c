@@ -125,8 +125,7 @@ static char *put_span(struct state *st, char *p, bool first)
 	p = dd_put_u64(p, span->start_ns);
 	p = rs_mp_uint(p, span->end_ns - span->start_ns);
 	*p++ = span->status == RS_STATUS_ERROR;
-	p = rs_mp_map(p, o->nmeta + o->nctx + dm + tid + !!nlinks +
-				 !!span->nevents);
+	p = rs_mp_map(p, o->nmeta + o->nctx + dm + tid + !!nlinks + !!span->nevents);
 	if (tid) {
 		char hex[16 + RS_ARENA_PAD] = "";
 		struct dd_text t = { { hex, 16 }, NULL };

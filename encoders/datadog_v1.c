@@ -30,7 +30,8 @@ enum value_code {
 };
 
 /* A string or the number of one, after one byte of key or code. */
-static __attribute__((noinline)) char *put_new_key(struct state *st, char *p, const struct dd_key *k)
+static __attribute__((noinline)) char *put_new_key(struct state *st, char *p,
+						   const struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
@@ -41,7 +42,8 @@ static __attribute__((noinline)) char *put_new_key(struct state *st, char *p, co
 
 static inline char *put_key(struct state *st, char *p, const struct dd_key *k)
 {
-	return __builtin_expect(k->epoch == st->tab.epoch, 1) ? rs_mp_uint(p, k->at) : put_new_key(st, p, k);
+	return __builtin_expect(k->epoch == st->tab.epoch, 1) ? rs_mp_uint(p, k->at)
+							      : put_new_key(st, p, k);
 }
 
 static char *put_str(struct state *st, char *p, struct str s, size_t max)

@@ -7,7 +7,8 @@
 /* No buffer of ours is smaller: it holds the largest need. */
 #define MIN_BYTES (RS_BUF_SCRATCH - sizeof(struct rs_buf))
 
-_Static_assert(RS_SINK_NEED_MAX + RS_SINK_SLACK <= MIN_BYTES, "the scratch buffer holds the largest need");
+_Static_assert(RS_SINK_NEED_MAX + RS_SINK_SLACK <= MIN_BYTES,
+	       "the scratch buffer holds the largest need");
 
 static void use(struct rs_sink *s, struct rs_buf *b)
 {

@@ -27,7 +27,7 @@
 #define DRAIN_BUSY_NS (5 * MS)
 #define DRAIN_IDLE_NS (50 * MS)
 #define DRAIN_BUDGET  16384 /* records per turn, so that everything else gets its turn too */
-#define TICK_NS       (100 * MS)
+#define TICK_NS	      (100 * MS)
 #define SWEEP_TICKS   100 /* sweep for dead sockets every 10 s */
 #define CLOCK_TICKS   10  /* follow the wall clock every second */
 #define FLUSH_NS      (200 * MS)
@@ -38,13 +38,13 @@ struct agent {
 	struct rs_loop loop;
 	struct rs_kernel *kernel;
 	struct rs_pipeline pl;
-	struct rs_out out;	      /* `trace` */
+	struct rs_out out;	       /* `trace` */
 	struct rs_exporters exporters; /* `run` */
 	struct rs_sampler sampler;
 	struct rs_control control;
 	struct rs_page page;
 	FILE *record; /* `record` only */
-	int rc;       /* enum rs_exit */
+	int rc;	      /* enum rs_exit */
 
 	struct rs_loop_fd ring;
 	struct rs_loop_timer drain, tick, end;
@@ -54,7 +54,7 @@ struct agent {
 	uint64_t flush_ns; /* a batch waits no longer for more spans */
 	uint64_t recorded;
 
-	pid_t child; /* the command being traced; 0: none */
+	pid_t child;	/* the command being traced; 0: none */
 	int child_gate; /* closing it lets the command run; -1: none */
 	bool child_ended;
 };
@@ -233,14 +233,16 @@ static void on_signal(void *arg, int signo, bool sent)
 	else if (!a->child || a->child_ended)
 		stop(a, RS_EXIT_OK);
 	else if (sent)
-		kill(a->child, signo); /* what the terminal sent, the command has got itself; it decides */
+		kill(a->child,
+		     signo); /* what the terminal sent, the command has got itself; it decides */
 }
 
 /* -- life -- */
 
 static void kernel_opts(const struct rs_config *cfg, struct rs_kernel_opts *o, uint32_t *pids)
 {
-	*o = (struct rs_kernel_opts){ .mode = (enum rs_capture_mode)cfg->capture, .ring_bytes = cfg->ring_size };
+	*o = (struct rs_kernel_opts){ .mode = (enum rs_capture_mode)cfg->capture,
+				      .ring_bytes = cfg->ring_size };
 	for (uint32_t i = 0; i < cfg->pids.n; i++)
 		pids[o->npids++] = cfg->pids.v[i];
 	o->pids = pids;
@@ -310,7 +312,8 @@ static int open_output(struct agent *a)
 	}
 	if (cfg->command == RS_CMD_run) {
 		if (!rs_sampler_configure(&a->sampler, cfg))
-			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1", cfg->sampler_arg);
+			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1",
+				cfg->sampler_arg);
 		a->pl.sampler = &a->sampler;
 		a->pl.procs.extra = str_c(cfg->resource_attributes);
 		a->exporters.on_rate = on_rate;
@@ -320,8 +323,8 @@ static int open_output(struct agent *a)
 			rs_error("%s", err);
 		return rc == -EINVAL ? RS_EXIT_USAGE : rc ? RS_EXIT_FAILED : RS_EXIT_OK;
 	}
-	rc = rs_out_open(&a->out, cfg->format, cfg->output, false, (enum rs_color)cfg->color, &a->pl.n, err,
-			 sizeof(err));
+	rc = rs_out_open(&a->out, cfg->format, cfg->output, false, (enum rs_color)cfg->color,
+			 &a->pl.n, err, sizeof(err));
 	if (rc) {
 		rs_error("%s", err);
 		return rc == -ENOENT ? RS_EXIT_USAGE : RS_EXIT_FAILED;
@@ -355,7 +358,8 @@ static int open_control(struct agent *a)
 	char err[256];
 	int rc;
 
-	if (a->cfg->listen && rs_page_open(&a->page, &a->loop, a->cfg->listen, on_status, a, err, sizeof(err))) {
+	if (a->cfg->listen &&
+	    rs_page_open(&a->page, &a->loop, a->cfg->listen, on_status, a, err, sizeof(err))) {
 		rs_error("%s", err);
 		return RS_EXIT_FAILED;
 	}
@@ -401,8 +405,9 @@ static int start(struct agent *a)
 		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
 	unknown = rs_trace_redact(&a->pl.trace, a->cfg);
 	if (unknown.len) {
-		rs_error("redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
-			 STR_ARG(unknown));
+		rs_error(
+			"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
+			STR_ARG(unknown));
 		return RS_EXIT_USAGE;
 	}
 	a->pl.flush = on_flush;
@@ -424,9 +429,11 @@ static int start(struct agent *a)
 	if (rc)
 		return rc;
 	a->drain_period = DRAIN_BUSY_NS;
-	rc = rs_loop_add(&a->loop, &a->ring, rs_kernel_fd(a->kernel), EPOLLIN | EPOLLET, on_ring, a);
+	rc = rs_loop_add(&a->loop, &a->ring, rs_kernel_fd(a->kernel), EPOLLIN | EPOLLET, on_ring,
+			 a);
 	if (!rc)
-		rc = rs_loop_timer_start(&a->loop, &a->drain, DRAIN_BUSY_NS, DRAIN_BUSY_NS, on_drain, a);
+		rc = rs_loop_timer_start(&a->loop, &a->drain, DRAIN_BUSY_NS, DRAIN_BUSY_NS,
+					 on_drain, a);
 	if (!rc)
 		rc = rs_loop_timer_start(&a->loop, &a->tick, TICK_NS, TICK_NS, on_tick, a);
 	if (!rc && a->cfg->duration)
@@ -449,8 +456,8 @@ static void finish(struct agent *a)
 
 	if (!a->kernel)
 		return;
-	while (rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a) == DRAIN_BUDGET && a->last_record_ns < until &&
-	       now - until < FINISH_NS)
+	while (rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a) == DRAIN_BUDGET &&
+	       a->last_record_ns < until && now - until < FINISH_NS)
 		now = rs_clock_mono();
 	if (!a->record)
 		rs_pipeline_finish(&a->pl);

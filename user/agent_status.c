@@ -25,7 +25,9 @@ static void add_probes(struct rs_status *s, struct rs_kernel *k)
 		to->name = rs_status_str(s, str_c(p[i].name));
 		to->purpose = rs_status_str(s, str_c(p[i].purpose));
 		to->reason = rs_status_str(s, str_c(p[i].reason));
-		to->state = p[i].attached ? RS_PROBE_ATTACHED : p[i].wanted ? RS_PROBE_FAILED : RS_PROBE_OFF;
+		to->state = p[i].attached ? RS_PROBE_ATTACHED
+			    : p[i].wanted ? RS_PROBE_FAILED
+					  : RS_PROBE_OFF;
 	}
 }
 
@@ -45,7 +47,8 @@ static const char *why_not(const struct rs_proc *p)
 	}
 	if (known)
 		return "connections were open before; their next request will be seen";
-	return undecided ? "too few bytes yet to know the protocol" : "speaks no protocol that is known";
+	return undecided ? "too few bytes yet to know the protocol"
+			 : "speaks no protocol that is known";
 }
 
 static void add_processes(struct rs_status *s, const struct rs_procs *ps)
@@ -107,9 +110,9 @@ static void add_exporters(struct rs_status *s, const struct rs_agent_view *v)
 		to->name = e->ops->name;
 		to->target = rs_status_str(s, str_c(e->target));
 		to->protocol = rs_status_str(s, str_c(e->protocol));
-		to->state = !e->last_ok_ns && !e->last_err_ns ? RS_EXPORT_IDLE :
-			    e->last_err_ns > e->last_ok_ns    ? RS_EXPORT_FAILING :
-								RS_EXPORT_OK;
+		to->state = !e->last_ok_ns && !e->last_err_ns ? RS_EXPORT_IDLE
+			    : e->last_err_ns > e->last_ok_ns  ? RS_EXPORT_FAILING
+							      : RS_EXPORT_OK;
 		to->sent = e->sent;
 		to->queued = rs_exporter_held(e) + v->pl->batch.nspans;
 		to->queue_bytes = e->q.bytes;
@@ -138,9 +141,9 @@ static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
 		return;
 	to->name = v->exporter;
 	to->target = v->target;
-	to->state = !o->last_ok_ns && !o->last_err_ns ? RS_EXPORT_IDLE :
-		    o->last_err_ns > o->last_ok_ns    ? RS_EXPORT_FAILING :
-							RS_EXPORT_OK;
+	to->state = !o->last_ok_ns && !o->last_err_ns ? RS_EXPORT_IDLE
+		    : o->last_err_ns > o->last_ok_ns  ? RS_EXPORT_FAILING
+						      : RS_EXPORT_OK;
 	to->sent = o->sent;
 	to->failed = o->failed;
 	to->queued = v->pl->batch.nspans;

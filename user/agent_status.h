@@ -14,9 +14,9 @@ struct rs_agent_view {
 	struct rs_kernel *kernel;
 	const struct rs_out *out;
 	const struct rs_exporters *exporters; /* of `run`; NULL: out */
-	const char *exporter, *target; /* target: file, or "-" */
-	uint64_t now_ns, started_ns;   /* CLOCK_MONOTONIC */
-	uint64_t last_record_ns;       /* 0: none yet */
+	const char *exporter, *target;	      /* target: file, or "-" */
+	uint64_t now_ns, started_ns;	      /* CLOCK_MONOTONIC */
+	uint64_t last_record_ns;	      /* 0: none yet */
 };
 
 /* s comes from rs_status_init(). */

@@ -145,7 +145,8 @@ static int encode(const struct rs_config *cfg, const struct rs_batch *b)
 		}
 	}
 	if (!err)
-		err = write_messages(e, b, out, cfg->to, out == stdout ? "standard output" : cfg->output);
+		err = write_messages(e, b, out, cfg->to,
+				     out == stdout ? "standard output" : cfg->output);
 	if (out && out != stdout && fclose(out) && !err) {
 		err = -errno;
 		rs_error("cannot write %s: %s", cfg->output, strerror(errno));

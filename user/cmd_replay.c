@@ -31,8 +31,8 @@ static void on_flush(void *arg, const struct rs_batch *b)
 	if (r->exporters.n) {
 		rs_exporters_batch(&r->exporters, b);
 		/* A file can wait: nothing is dropped for being read too fast. */
-		while (rs_exporters_held(&r->exporters) > r->queue_spans / 2 && rs_loop_turn(&r->loop, 100) >= 0 &&
-		       !r->loop.stop)
+		while (rs_exporters_held(&r->exporters) > r->queue_spans / 2 &&
+		       rs_loop_turn(&r->loop, 100) >= 0 && !r->loop.stop)
 			;
 		return;
 	}
@@ -59,7 +59,8 @@ static int write_ledger(struct rs_pipeline *pl, const char *path)
 	for (int i = 0; f && i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *c = &rs_counter_info[i];
 
-		fprintf(f, "%s\t%s\t%s\t%llu\n", c->stage, kind[c->kind], c->name, (unsigned long long)pl->n.v[i]);
+		fprintf(f, "%s\t%s\t%s\t%llu\n", c->stage, kind[c->kind], c->name,
+			(unsigned long long)pl->n.v[i]);
 	}
 	if (f && !ferror(f) && fclose(f) == 0)
 		return RS_EXIT_OK;
@@ -97,7 +98,8 @@ static int open_output(struct replay *r, const struct rs_config *cfg)
 
 	if (cfg->source[RS_O_sampler] == RS_FROM_FLAG) {
 		if (!rs_sampler_configure(&r->sampler, cfg))
-			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1", cfg->sampler_arg);
+			rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1",
+				cfg->sampler_arg);
 		r->pl.sampler = &r->sampler;
 	}
 	if (cfg->source[RS_O_exporter] == RS_FROM_FLAG) {
@@ -107,8 +109,8 @@ static int open_output(struct replay *r, const struct rs_config *cfg)
 			rc = rs_exporters_open(&r->exporters, &r->loop, cfg, err, sizeof(err));
 		r->queue_spans = cfg->queue_spans;
 	} else {
-		rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output, false,
-				 (enum rs_color)cfg->color, &r->pl.n, err, sizeof(err));
+		rc = rs_out_open(&r->out, cfg->encoder ? cfg->encoder : cfg->format, cfg->output,
+				 false, (enum rs_color)cfg->color, &r->pl.n, err, sizeof(err));
 	}
 	if (rc)
 		rs_error("%s", err);
@@ -130,8 +132,9 @@ static bool finish_exporters(struct replay *r, const struct rs_config *cfg)
 
 		if (e->sent == e->spans_in)
 			continue;
-		rs_error("exporter %s: %llu of %llu spans sent%s%s", e->ops->name, (unsigned long long)e->sent,
-			 (unsigned long long)e->spans_in, *e->last_error ? ": " : "", e->last_error);
+		rs_error("exporter %s: %llu of %llu spans sent%s%s", e->ops->name,
+			 (unsigned long long)e->sent, (unsigned long long)e->spans_in,
+			 *e->last_error ? ": " : "", e->last_error);
 		whole = false;
 	}
 	return whole;
@@ -158,8 +161,9 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
 	unknown = rs_trace_redact(&r->pl.trace, cfg);
 	if (unknown.len) {
-		rs_error("redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
-			 STR_ARG(unknown));
+		rs_error(
+			"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
+			STR_ARG(unknown));
 		return RS_EXIT_USAGE;
 	}
 	r->pl.flush = on_flush;

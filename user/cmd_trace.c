@@ -6,8 +6,9 @@
 int rs_cmd_trace(struct rs_config *cfg)
 {
 	if (cfg->nargs)
-		rs_error("unexpected argument '%s'; a command to trace comes after --: ringspan trace -- %s",
-			 cfg->args[0], cfg->args[0]);
+		rs_error(
+			"unexpected argument '%s'; a command to trace comes after --: ringspan trace -- %s",
+			cfg->args[0], cfg->args[0]);
 	else if (cfg->cmd && !cfg->cmd[0])
 		rs_error("-- is followed by no command");
 	else

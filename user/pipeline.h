@@ -17,13 +17,13 @@
 
 struct rs_pipeline_opts {
 	uint32_t max_conns, max_requests, max_procs, max_threads; /* 0: the default */
-	size_t batch_bytes;          /* memory of a batch at most; 0: the default */
-	uint32_t batch_spans;        /* spans in a batch at most; 0: the default */
+	size_t batch_bytes;	     /* memory of a batch at most; 0: the default */
+	uint32_t batch_spans;	     /* spans in a batch at most; 0: the default */
 	uint64_t request_timeout_ns; /* an exchange silent for longer is ended; 0: never */
-	uint64_t max_spans;          /* after so many spans nothing more is taken in; 0: no limit */
-	uint64_t seed;               /* of ids; 0: random */
-	int64_t wall_offset;         /* CLOCK_MONOTONIC to wall time */
-	bool live;                   /* read /proc of processes */
+	uint64_t max_spans;	     /* after so many spans nothing more is taken in; 0: no limit */
+	uint64_t seed;		     /* of ids; 0: random */
+	int64_t wall_offset;	     /* CLOCK_MONOTONIC to wall time */
+	bool live;		     /* read /proc of processes */
 };
 
 /* A finished exchange whose span waits for the other end's record (trace.h); conn may be gone. */
@@ -48,9 +48,9 @@ struct rs_pipeline {
 	struct {
 		uint64_t requests, spans, errors;
 	} proto[RS_PROTO_COUNT];
-	bool done; /* max_spans were made, and flushed */
+	bool done;	       /* max_spans were made, and flushed */
 	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
-	uint64_t now; /* time of the newest record or tick, CLOCK_MONOTONIC */
+	uint64_t now;	       /* time of the newest record or tick, CLOCK_MONOTONIC */
 
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */
 	/* The batch is full: send its spans. It is reset when the call returns. */

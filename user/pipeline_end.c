@@ -22,7 +22,8 @@ void rs_pl_end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, const struct
 			continue;
 		/* Perhaps it was answered, in what could not be read. */
 		if (!o->x.has_response &&
-		    o->x.start_ns <= c->missed_ns[o->x.role == RS_ROLE_CLIENT ? RS_DIR_IN : RS_DIR_OUT])
+		    o->x.start_ns <=
+			    c->missed_ns[o->x.role == RS_ROLE_CLIENT ? RS_DIR_IN : RS_DIR_OUT])
 			why = RS_XEND_LOST;
 		if (why == RS_XEND_CLOSED && c->reset)
 			why = RS_XEND_RESET;

@@ -79,8 +79,8 @@ static __always_inline void rs_describe_tcp(struct rs_ev_open *o, struct sock *s
 	o->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
 	o->rport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	o->role = rs_tcp_role(sk, family);
-	o->oseq = o->role == RS_ROLE_CLIENT ? BPF_CORE_READ((struct tcp_sock *)sk, copied_seq) :
-					      BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
+	o->oseq = o->role == RS_ROLE_CLIENT ? BPF_CORE_READ((struct tcp_sock *)sk, copied_seq)
+					    : BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
 	o->family = RS_FAMILY_INET;
 	if (family == AF_INET6) {
 		BPF_CORE_READ_INTO((__u8(*)[16])o->laddr, sk,

@@ -9,23 +9,24 @@
 #include "events.h"
 
 struct rs_bpf_config {
-	__u32 abi;       /* RS_ABI */
-	__u32 self_tgid; /* the agent: never traced */
+	__u32 abi;	  /* RS_ABI */
+	__u32 self_tgid;  /* the agent: never traced */
 	__u8 filter_pid;  /* 1: only processes in the rs_pids map, and what they fork */
 	__u8 filter_comm; /* number of entries of comm[]; 0: no filter */
 	__u8 filter_port; /* number of entries of port[]; 0: no filter. Local or remote port */
 	__u8 pad0_;
 	__u16 port[RS_FILTER_PORTS];
 	char comm[RS_FILTER_COMMS][RS_COMM_LEN];
-	__u32 cap_bytes;  /* bytes of a segment's start to copy, <= RS_CAP_MAX */
-	__u32 runq_us;    /* waits for a CPU that are told of, from so many µs on; 0: none */
+	__u32 cap_bytes; /* bytes of a segment's start to copy, <= RS_CAP_MAX */
+	__u32 runq_us;	 /* waits for a CPU that are told of, from so many µs on; 0: none */
 	__u32 head_bytes; /* bytes of a message's head to copy over several records, <= RS_HEAD_MAX */
 };
 
 /* Value of the rs_policy map (key: cookie): what user space wants of one connection. */
 struct rs_bpf_policy {
-	__u64 skip_until[2]; /* per direction: bytes before this offset are body, do not copy them */
-	__u32 stop;          /* 1: nothing of this connection is of interest */
+	__u64 skip_until
+		[2]; /* per direction: bytes before this offset are body, do not copy them */
+	__u32 stop;  /* 1: nothing of this connection is of interest */
 	__u32 pad_;
 };
 

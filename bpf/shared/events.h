@@ -17,11 +17,11 @@
 #include "limits.h"
 
 enum rs_ev_type {
-	RS_EV_OPEN = 1,  /* struct rs_ev_open: a connection is seen for the first time */
-	RS_EV_DATA = 2,  /* struct rs_ev_data: bytes went through a socket */
+	RS_EV_OPEN = 1,	 /* struct rs_ev_open: a connection is seen for the first time */
+	RS_EV_DATA = 2,	 /* struct rs_ev_data: bytes went through a socket */
 	RS_EV_CLOSE = 3, /* struct rs_ev_close: one direction, or all of a connection, has ended */
-	RS_EV_FACT = 4,  /* struct rs_ev_fact: something the kernel knows about a connection */
-	RS_EV_PROC = 5,  /* struct rs_ev_proc: a process's life */
+	RS_EV_FACT = 4,	 /* struct rs_ev_fact: something the kernel knows about a connection */
+	RS_EV_PROC = 5,	 /* struct rs_ev_proc: a process's life */
 };
 
 /* Direction as the process sees it: a server's request is IN, a client's is OUT. */
@@ -32,7 +32,7 @@ enum rs_ev_dir {
 
 enum rs_ev_source {
 	RS_SRC_SOCKET = 0, /* bytes as the socket carries them */
-	RS_SRC_TLS = 1,    /* plain text of a TLS library */
+	RS_SRC_TLS = 1,	   /* plain text of a TLS library */
 };
 
 enum rs_ev_role {
@@ -64,12 +64,14 @@ enum rs_ev_how {
 /* rs_ev_fact.fact; the names in event scripts are these in lower case, without the prefix */
 enum rs_ev_fact_kind {
 	RS_FACT_RETRANSMIT = 1, /* value: bytes of the segment sent again, or 0 */
-	RS_FACT_RESET_IN = 2,   /* the peer reset the connection */
-	RS_FACT_RESET_OUT = 3,  /* this kernel sent a reset */
-	RS_FACT_CONNECT = 4,    /* connect(2) begins; value: the thread. Comes before the connection's open */
-	RS_FACT_CONNECTED = 5,  /* value: µs that it took. Comes before the connection's open */
-	RS_FACT_RTO = 6,        /* a segment is sent again because its timer ran out; value: as RETRANSMIT */
-	RS_FACT_RUN_QUEUE = 7,  /* value: µs its thread was ready to run and had no CPU */
+	RS_FACT_RESET_IN = 2,	/* the peer reset the connection */
+	RS_FACT_RESET_OUT = 3,	/* this kernel sent a reset */
+	RS_FACT_CONNECT =
+		4, /* connect(2) begins; value: the thread. Comes before the connection's open */
+	RS_FACT_CONNECTED = 5, /* value: µs that it took. Comes before the connection's open */
+	RS_FACT_RTO =
+		6, /* a segment is sent again because its timer ran out; value: as RETRANSMIT */
+	RS_FACT_RUN_QUEUE = 7, /* value: µs its thread was ready to run and had no CPU */
 };
 
 /* rs_ev_proc.event */
@@ -82,7 +84,8 @@ enum rs_ev_proc_kind {
 };
 
 /* rs_ev_data.flags and rs_ev_open.flags, in the header */
-#define RS_EVF_NODATA  0x1 /* data: bytes were moved but could not be read (sendfile, splice, io_uring) */
+#define RS_EVF_NODATA                                                                              \
+	0x1 /* data: bytes were moved but could not be read (sendfile, splice, io_uring) */
 #define RS_EVF_PRESENT 0x2 /* open: the connection is older than the agent */
 
 struct rs_ev_hdr {
@@ -103,15 +106,15 @@ struct rs_ev_open {
 	__u8 pad0_;
 	__u16 lport; /* host order; 0: none */
 	__u16 rport;
-	__u32 netns;     /* inode number of the network namespace */
-	__u32 oseq;      /* TCP: sequence number at which the answers' direction stands now, or 0 */
-	__u64 cgroup;    /* cgroup v2 id of the thread */
-	__u64 start_ns;  /* process's start, CLOCK_BOOTTIME: with tgid its identity */
-	__u8 laddr[16];  /* network order; IPv4 in the first four bytes */
+	__u32 netns;	/* inode number of the network namespace */
+	__u32 oseq;	/* TCP: sequence number at which the answers' direction stands now, or 0 */
+	__u64 cgroup;	/* cgroup v2 id of the thread */
+	__u64 start_ns; /* process's start, CLOCK_BOOTTIME: with tgid its identity */
+	__u8 laddr[16]; /* network order; IPv4 in the first four bytes */
 	__u8 raddr[16];
 	char comm[RS_COMM_LEN];
 	char path[RS_UNIX_PATH]; /* Unix: the named end's path, or empty; '@' first: abstract */
-	__u32 peer_tgid; /* Unix: process at the other end when it connected, or 0 */
+	__u32 peer_tgid;	 /* Unix: process at the other end when it connected, or 0 */
 };
 
 struct rs_ev_data {
@@ -122,9 +125,9 @@ struct rs_ev_data {
 	__u32 cap; /* bytes of them, from the first on, in data[] */
 	__u32 tgid;
 	__u32 tid;
-	__u32 seq; /* TCP sequence number of the first byte, or 0 */
-	__u8 dir;  /* enum rs_ev_dir */
-	__u8 source; /* enum rs_ev_source */
+	__u32 seq;     /* TCP sequence number of the first byte, or 0 */
+	__u8 dir;      /* enum rs_ev_dir */
+	__u8 source;   /* enum rs_ev_source */
 	__u8 tail_len; /* bytes in tail[]: the segment's last ones; 0 when cap == len */
 	__u8 pad_;
 	__u8 tail[RS_TAIL_LEN];

@@ -42,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rs_encoder_opts small = { .max_payload = 16 * 1024 };
 	struct rs_spangen g = { .in = data, .left = size };
-	static struct rs_encoder *all[ENCODERS], *tight[ENCODERS]; /* kept: history must not matter */
+	static struct rs_encoder *all[ENCODERS],
+		*tight[ENCODERS]; /* kept: history must not matter */
 	static struct rs_bufpool pool;
 	struct rs_batch b;
 
@@ -57,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rs_batch_init(&b, 8 << 20);
 	if (rs_spangen_batch(&g, &b, 1 + (size ? data[0] % 8 : 0))) {
 		for (size_t i = 0; rs_encoder_name(i); i++) {
-			FUZZ_CHECK(encode(all[i], &b, RS_ENC_MAX_PAYLOAD) == encode(all[i], &b, RS_ENC_MAX_PAYLOAD));
+			FUZZ_CHECK(encode(all[i], &b, RS_ENC_MAX_PAYLOAD) ==
+				   encode(all[i], &b, RS_ENC_MAX_PAYLOAD));
 			encode(tight[i], &b, small.max_payload);
 			FUZZ_CHECK(pool.in_use == 0);
 		}

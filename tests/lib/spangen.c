@@ -100,8 +100,8 @@ static const struct rs_key *key(struct rs_spangen *g, struct rs_arena *a)
 	if (!k)
 		return NULL;
 	if (pick(g, 4))
-		*k = rs_key_make(rs_arena_str(
-			a, str_c(names[pick(g, sizeof(names) / sizeof(names[0]))])));
+		*k = rs_key_make(
+			rs_arena_str(a, str_c(names[pick(g, sizeof(names) / sizeof(names[0]))])));
 	else
 		*k = rs_key_make(text_of(g, a, pick(g, 8) ? pick(g, 40) : pick(g, 300)));
 	return k;

@@ -22,7 +22,9 @@ static uint32_t rnd(uint32_t *s)
 /* Random puts, gets and dels of few keys, some of which share a home, against an array. */
 static void test_map(void **state)
 {
-	enum { KEYS = 300 };
+	enum {
+		KEYS = 300
+	};
 	static char vals[2][KEYS];
 	void *model[KEYS] = { 0 };
 	uint32_t seed = 1, count = 0, pos = 0, seen = 0;
@@ -160,8 +162,9 @@ static void test_str(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),   cmocka_unit_test(test_map_bound), cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_pool), cmocka_unit_test(test_str),
+		cmocka_unit_test(test_map),   cmocka_unit_test(test_map_bound),
+		cmocka_unit_test(test_arena), cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_str),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -204,10 +204,8 @@ static void empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_spans),
-		cmocka_unit_test(small_messages),
-		cmocka_unit_test(one_message),
-		cmocka_unit_test(no_buffers),
+		cmocka_unit_test(random_spans), cmocka_unit_test(small_messages),
+		cmocka_unit_test(one_message),	cmocka_unit_test(no_buffers),
 		cmocka_unit_test(empty),
 	};
 

@@ -12,10 +12,10 @@
 #define T "0af7651916cd43dd8448eb211c80319c"
 #define P "b7ad6b7169203331"
 
-static const struct rs_propagators all_formats = {
-	RS_PROP_COUNT, { RS_PROP_TRACECONTEXT, RS_PROP_DATADOG, RS_PROP_B3, RS_PROP_B3MULTI, RS_PROP_JAEGER, RS_PROP_SENTRY,
-			 RS_PROP_XRAY }
-};
+static const struct rs_propagators all_formats = { RS_PROP_COUNT,
+						   { RS_PROP_TRACECONTEXT, RS_PROP_DATADOG,
+						     RS_PROP_B3, RS_PROP_B3MULTI, RS_PROP_JAEGER,
+						     RS_PROP_SENTRY, RS_PROP_XRAY } };
 
 static void test_traceparent(void **state)
 {
@@ -131,9 +131,9 @@ static void hex(const uint8_t *p, size_t n, char *to)
 	*to = 0;
 }
 
-#define L64 "0000000000000000"
-#define T64 "8448eb211c80319c"
-#define DD_T "9532127138774266268" /* T64 */
+#define L64  "0000000000000000"
+#define T64  "8448eb211c80319c"
+#define DD_T "9532127138774266268"  /* T64 */
 #define DD_P "13235353014750950193" /* P */
 
 #define NONE NULL, NULL, 0, 0
@@ -169,11 +169,25 @@ static void test_formats(void **state)
 		{ { "b3:" }, NONE },
 		{ { "b3: " T "-" P "-1", "b3: " T "-" P "-1" }, NONE },
 		/* b3multi */
-		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Sampled: 1" }, T, P, 1, RS_PROP_B3MULTI },
-		{ { "x-b3-traceid: " T64, "x-b3-spanid: " P, "x-b3-sampled: false" }, L64 T64, P, 0,
+		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Sampled: 1" },
+		  T,
+		  P,
+		  1,
 		  RS_PROP_B3MULTI },
-		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Flags: 1" }, T, P, 1, RS_PROP_B3MULTI },
-		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Sampled: 0", "X-B3-Flags: 1" }, T, P, 1,
+		{ { "x-b3-traceid: " T64, "x-b3-spanid: " P, "x-b3-sampled: false" },
+		  L64 T64,
+		  P,
+		  0,
+		  RS_PROP_B3MULTI },
+		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Flags: 1" },
+		  T,
+		  P,
+		  1,
+		  RS_PROP_B3MULTI },
+		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Sampled: 0", "X-B3-Flags: 1" },
+		  T,
+		  P,
+		  1,
 		  RS_PROP_B3MULTI },
 		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P }, T, P, 1, RS_PROP_B3MULTI },
 		{ { "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-Sampled: yes" }, NONE },
@@ -184,7 +198,10 @@ static void test_formats(void **state)
 		/* jaeger */
 		{ { "uber-trace-id: " T ":" P ":0:1" }, T, P, 1, RS_PROP_JAEGER },
 		{ { "Uber-Trace-Id: " T "%3A" P "%3a0%3A0" }, T, P, 0, RS_PROP_JAEGER },
-		{ { "uber-trace-id: 1:2:0:3" }, "00000000000000000000000000000001", "0000000000000002", 1,
+		{ { "uber-trace-id: 1:2:0:3" },
+		  "00000000000000000000000000000001",
+		  "0000000000000002",
+		  1,
 		  RS_PROP_JAEGER },
 		{ { "uber-trace-id: " T ":" P ":" P ":2" }, T, P, 1, RS_PROP_JAEGER },
 		{ { "uber-trace-id: " T ":" P ":0:09" }, T, P, 1, RS_PROP_JAEGER },
@@ -201,8 +218,16 @@ static void test_formats(void **state)
 		{ { "sentry-trace: " T "-" P "-1" }, T, P, 1, RS_PROP_SENTRY },
 		{ { "sentry-trace: " T "-" P "-0" }, T, P, 0, RS_PROP_SENTRY },
 		{ { "sentry-trace: " T "-" P }, T, P, 1, RS_PROP_SENTRY },
-		{ { "sentry-trace: " T "-" P, "baggage: a=b, sentry-sampled=false;p" }, T, P, 0, RS_PROP_SENTRY },
-		{ { "sentry-trace: " T "-" P "-1", "baggage: sentry-sampled=false" }, T, P, 1, RS_PROP_SENTRY },
+		{ { "sentry-trace: " T "-" P, "baggage: a=b, sentry-sampled=false;p" },
+		  T,
+		  P,
+		  0,
+		  RS_PROP_SENTRY },
+		{ { "sentry-trace: " T "-" P "-1", "baggage: sentry-sampled=false" },
+		  T,
+		  P,
+		  1,
+		  RS_PROP_SENTRY },
 		{ { "sentry-trace: " T "-" P "-" }, NONE },
 		{ { "sentry-trace: " T "-" P "-2" }, NONE },
 		{ { "sentry-trace: " T "-" P "-11" }, NONE },
@@ -211,42 +236,92 @@ static void test_formats(void **state)
 		{ { "sentry-trace: " L64 L64 "-" P "-1" }, NONE },
 		{ { "baggage: sentry-trace_id=" T }, NONE },
 		/* xray */
-		{ { "X-Amzn-Trace-Id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" P ";Sampled=1" }, T, P, 1,
+		{ { "X-Amzn-Trace-Id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" P
+		    ";Sampled=1" },
+		  T,
+		  P,
+		  1,
 		  RS_PROP_XRAY },
-		{ { "x-amzn-trace-id: Sampled=0; Parent=" P "; Root=1-0af76519-16cd43dd8448eb211c80319c; Self=x" }, T,
-		  P, 0, RS_PROP_XRAY },
-		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" P ";Sampled=?" }, T, P, 1,
+		{ { "x-amzn-trace-id: Sampled=0; Parent=" P
+		    "; Root=1-0af76519-16cd43dd8448eb211c80319c; Self=x" },
+		  T,
+		  P,
+		  0,
 		  RS_PROP_XRAY },
-		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c" }, NONE }, /* a load balancer's */
+		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" P
+		    ";Sampled=?" },
+		  T,
+		  P,
+		  1,
+		  RS_PROP_XRAY },
+		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c" },
+		  NONE }, /* a load balancer's */
 		{ { "x-amzn-trace-id: Root=2-0af76519-16cd43dd8448eb211c80319c;Parent=" P }, NONE },
 		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319;Parent=" P }, NONE },
 		{ { "x-amzn-trace-id: Root=1-0af76519x16cd43dd8448eb211c80319c;Parent=" P }, NONE },
-		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad" }, NONE },
+		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad" },
+		  NONE },
 		/* datadog */
-		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P, "x-datadog-sampling-priority: 1",
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-sampling-priority: 1",
 		    "x-datadog-tags: _dd.p.dm=-4,_dd.p.tid=0af7651916cd43dd" },
-		  T, P, 1, RS_PROP_DATADOG },
-		{ { "X-Datadog-Trace-Id: " DD_T, "X-Datadog-Parent-Id: " DD_P, "X-Datadog-Sampling-Priority: -1" },
-		  L64 T64, P, 0, RS_PROP_DATADOG },
-		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P }, L64 T64, P, 1, RS_PROP_DATADOG },
-		{ { "x-datadog-trace-id: " DD_T ", 7", "x-datadog-parent-id: " DD_P }, L64 T64, P, 1, RS_PROP_DATADOG },
-		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P, "x-datadog-tags: _dd.p.tid=0AF7651916CD43DD" },
-		  L64 T64, P, 1, RS_PROP_DATADOG },
-		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P, "x-datadog-tags: _dd.p.tid=12" }, L64 T64, P,
-		  1, RS_PROP_DATADOG },
+		  T,
+		  P,
+		  1,
+		  RS_PROP_DATADOG },
+		{ { "X-Datadog-Trace-Id: " DD_T, "X-Datadog-Parent-Id: " DD_P,
+		    "X-Datadog-Sampling-Priority: -1" },
+		  L64 T64,
+		  P,
+		  0,
+		  RS_PROP_DATADOG },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P },
+		  L64 T64,
+		  P,
+		  1,
+		  RS_PROP_DATADOG },
+		{ { "x-datadog-trace-id: " DD_T ", 7", "x-datadog-parent-id: " DD_P },
+		  L64 T64,
+		  P,
+		  1,
+		  RS_PROP_DATADOG },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=0AF7651916CD43DD" },
+		  L64 T64,
+		  P,
+		  1,
+		  RS_PROP_DATADOG },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=12" },
+		  L64 T64,
+		  P,
+		  1,
+		  RS_PROP_DATADOG },
 		{ { "x-datadog-trace-id: 18446744073709551616", "x-datadog-parent-id: 1" }, NONE },
 		{ { "x-datadog-trace-id: 0", "x-datadog-parent-id: 1" }, NONE },
 		{ { "x-datadog-trace-id: 1", "x-datadog-parent-id: 0" }, NONE },
 		{ { "x-datadog-trace-id: 1" }, NONE },
 		{ { "x-datadog-trace-id: abc", "x-datadog-parent-id: 1" }, NONE },
 		{ { "x-datadog-trace-id: -1", "x-datadog-parent-id: 1" }, NONE },
-		{ { "x-datadog-trace-id: 1", "x-datadog-parent-id: 1", "x-datadog-sampling-priority: high" }, NONE },
-		{ { "x-datadog-trace-id: 1", "x-datadog-parent-id: 1", "x-datadog-sampling-priority: 1x" }, NONE },
+		{ { "x-datadog-trace-id: 1", "x-datadog-parent-id: 1",
+		    "x-datadog-sampling-priority: high" },
+		  NONE },
+		{ { "x-datadog-trace-id: 1", "x-datadog-parent-id: 1",
+		    "x-datadog-sampling-priority: 1x" },
+		  NONE },
 		/* w3c: two of them are none; a bad one leaves the next format its turn */
 		{ { "traceparent: 00-" T "-" P "-01" }, T, P, 1, RS_PROP_TRACECONTEXT },
 		{ { "traceparent: 00-" T "-" P "-01", "traceparent: 00-" T "-" P "-01" }, NONE },
-		{ { "traceparent: 00-" T "-" P "-01", "b3: " T64 "-" P "-0" }, T, P, 1, RS_PROP_TRACECONTEXT },
-		{ { "traceparent: ff-" T "-" P "-01", "b3: " T64 "-" P "-0" }, L64 T64, P, 0, RS_PROP_B3 },
+		{ { "traceparent: 00-" T "-" P "-01", "b3: " T64 "-" P "-0" },
+		  T,
+		  P,
+		  1,
+		  RS_PROP_TRACECONTEXT },
+		{ { "traceparent: ff-" T "-" P "-01", "b3: " T64 "-" P "-0" },
+		  L64 T64,
+		  P,
+		  0,
+		  RS_PROP_B3 },
 	};
 
 	(void)state;
@@ -259,17 +334,18 @@ static void test_formats(void **state)
 		request(&m, cases[i].headers);
 		ok = rs_context_extract(&all_formats, &m, &c);
 		if (ok != (cases[i].trace != NULL))
-			fail_msg("case %zu, '%s': %s", i, cases[i].headers[0], ok ? "taken" : "refused");
+			fail_msg("case %zu, '%s': %s", i, cases[i].headers[0],
+				 ok ? "taken" : "refused");
 		if (!ok) {
 			assert_int_equal(c.flags, 0xee);
 			continue;
 		}
 		hex(c.trace_id, 16, trace);
 		hex(c.span_id, 8, span);
-		if (strcmp(trace, cases[i].trace) || strcmp(span, cases[i].span) || c.flags != cases[i].flags ||
-		    c.format != cases[i].format)
-			fail_msg("case %zu, '%s': %s %s flags %u format %u", i, cases[i].headers[0], trace, span, c.flags,
-				 c.format);
+		if (strcmp(trace, cases[i].trace) || strcmp(span, cases[i].span) ||
+		    c.flags != cases[i].flags || c.format != cases[i].format)
+			fail_msg("case %zu, '%s': %s %s flags %u format %u", i, cases[i].headers[0],
+				 trace, span, c.flags, c.format);
 	}
 }
 
@@ -319,18 +395,22 @@ static void test_state(void **state)
 	static char large[RS_TRACE_STATE_MAX + 32] = "tracestate: ";
 
 	(void)state;
-	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", "tracestate: a=1, b=2", "tracestate: dd=s:1",
-					   NULL },
+	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", "tracestate: a=1, b=2",
+					   "tracestate: dd=s:1", NULL },
 		    "a=1, b=2,dd=s:1");
-	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", "tracestate: A=1", NULL }, "");
+	check_state(
+		(const char *const[]){ "traceparent: 00-" T "-" P "-01", "tracestate: A=1", NULL },
+		"");
 	for (size_t i = strlen(large); i + 5 < sizeof(large); i += 4)
 		memcpy(large + i, "a=1,", 5);
 	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", large, NULL }, "");
 	check_state((const char *const[]){ "x-datadog-trace-id: 1", "x-datadog-parent-id: 2",
-					   "x-datadog-sampling-priority: 2", "x-datadog-tags: _dd.p.dm=-4,x=1,_dd.p.k=a=b",
-					   NULL },
+					   "x-datadog-sampling-priority: 2",
+					   "x-datadog-tags: _dd.p.dm=-4,x=1,_dd.p.k=a=b", NULL },
 		    "dd=s:2;t.dm:-4;t.k:a~b");
-	check_state((const char *const[]){ "x-datadog-trace-id: 1", "x-datadog-parent-id: 2", NULL }, "");
+	check_state(
+		(const char *const[]){ "x-datadog-trace-id: 1", "x-datadog-parent-id: 2", NULL },
+		"");
 	check_state((const char *const[]){ "b3: " T "-" P, "tracestate: a=1", NULL }, "");
 }
 
@@ -361,7 +441,8 @@ static void test_damaged(void **state)
 				assert_non_null(copy);
 				memcpy(copy, value.ptr, len);
 				copy[at] = bytes[(at + len) % sizeof(bytes)];
-				m.fields[0] = (struct rs_field){ (uint16_t)rs_trace_header(name), str_of(copy, len) };
+				m.fields[0] = (struct rs_field){ (uint16_t)rs_trace_header(name),
+								 str_of(copy, len) };
 				m.fields[1] = (struct rs_field){ RS_F_DATADOG_PARENT_ID, STR("7") };
 				if (rs_context_extract(&all_formats, &m, &c)) {
 					static const uint8_t zero[16];
@@ -379,8 +460,9 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_traceparent), cmocka_unit_test(test_tracestate), cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_order),	    cmocka_unit_test(test_state),      cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_traceparent), cmocka_unit_test(test_tracestate),
+		cmocka_unit_test(test_formats),	    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_state),	    cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests_name("propagate", tests, NULL, NULL);

@@ -107,7 +107,10 @@ static void test_long_text(void **state)
 	size_t n = 2 * RS_CAP_MAX + 100;
 	char *text = malloc(n + 200), err[200] = "";
 	struct seen s = { 0 };
-	int head = sprintf(text, "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"len\":%zu,\"text\":\"", n + 50);
+	int head = sprintf(
+		text,
+		"{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"len\":%zu,\"text\":\"",
+		n + 50);
 
 	(void)state;
 	memset(text + head, 'y', n);
@@ -131,20 +134,28 @@ static void test_refused(void **state)
 		{ "[]", "line 2: column 1" },
 		{ "{\"type\":\"close\",\"conn\":1}", "line 2: no \"t\"" },
 		{ "{\"t\":1,\"conn\":1}", "line 2: no \"type\"" },
-		{ "{\"t\":1,\"type\":\"opne\",\"conn\":1}", "line 2: \"type\": one of open, data, close, fact, proc" },
+		{ "{\"t\":1,\"type\":\"opne\",\"conn\":1}",
+		  "line 2: \"type\": one of open, data, close, fact, proc" },
 		{ "{\"t\":-1,\"type\":\"close\",\"conn\":1}", "line 2: \"t\": an integer from 0" },
 		{ "{\"t\":1.5,\"type\":\"close\",\"conn\":1}", "line 2: \"t\": an integer" },
 		{ "{\"t\":1,\"type\":\"close\"}", "line 2: no \"conn\"" },
 		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"text\":\"x\"}", "line 2: no \"dir\"" },
 		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\"}", "line 2: no bytes" },
-		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0\"}", "line 2: \"hex\": an odd number" },
-		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0g\"}", "line 2: \"hex\": digit 2" },
-		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"text\":\"abc\",\"len\":2}", "line 2: \"len\"" },
-		{ "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"1.2.3.4\"}", "line 2: \"local\": an address and port" },
-		{ "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"::1:80\"}", "line 2: \"local\": '::1' is not an address" },
-		{ "{\"t\":1,\"type\":\"fact\",\"conn\":1,\"fact\":\"\"}", "line 2: \"fact\": one of" },
+		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0\"}",
+		  "line 2: \"hex\": an odd number" },
+		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"hex\":\"0g\"}",
+		  "line 2: \"hex\": digit 2" },
+		{ "{\"t\":1,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"text\":\"abc\",\"len\":2}",
+		  "line 2: \"len\"" },
+		{ "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"1.2.3.4\"}",
+		  "line 2: \"local\": an address and port" },
+		{ "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"::1:80\"}",
+		  "line 2: \"local\": '::1' is not an address" },
+		{ "{\"t\":1,\"type\":\"fact\",\"conn\":1,\"fact\":\"\"}",
+		  "line 2: \"fact\": one of" },
 		{ "{\"t\":1,\"type\":\"close\",\"conn\":1} {}", "line 2: one object" },
-		{ "{\"t\":1,\"type\":\"proc\",\"pid\":1,\"event\":\"signal\",\"signal\":256}", "line 2: \"signal\"" },
+		{ "{\"t\":1,\"type\":\"proc\",\"pid\":1,\"event\":\"signal\",\"signal\":256}",
+		  "line 2: \"signal\"" },
 	};
 
 	(void)state;
@@ -152,7 +163,8 @@ static void test_refused(void **state)
 		struct seen s = { 0 };
 		char text[512], err[256] = "";
 
-		snprintf(text, sizeof(text), "{\"t\":1,\"type\":\"close\",\"conn\":1}\n%s\n", cases[i].line);
+		snprintf(text, sizeof(text), "{\"t\":1,\"type\":\"close\",\"conn\":1}\n%s\n",
+			 cases[i].line);
 		assert_int_equal(read_text(text, &s, err, sizeof(err)), -EBADMSG);
 		if (strncmp(err, cases[i].says, strlen(cases[i].says)))
 			fail_msg("%s\nsays: %s\nnot:  %s", cases[i].line, err, cases[i].says);
@@ -166,18 +178,21 @@ static void test_stop(void **state)
 	char err[200] = "";
 
 	(void)state;
-	assert_int_equal(read_text("{\"t\":1,\"type\":\"close\",\"conn\":1}\n{\"t\":1,\"type\":\"close\",\"conn\":1}\n", &s, err,
-				   sizeof(err)),
-			 -ECANCELED);
+	assert_int_equal(
+		read_text(
+			"{\"t\":1,\"type\":\"close\",\"conn\":1}\n{\"t\":1,\"type\":\"close\",\"conn\":1}\n",
+			&s, err, sizeof(err)),
+		-ECANCELED);
 	assert_int_equal(s.n, 1);
 }
 
 /* What is written comes back; every truncation and every flipped byte is refused or read, never worse. */
 static void test_tev(void **state)
 {
-	static const char text[] = "{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"1.2.3.4:5\"}\n"
-				   "{\"t\":2,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"text\":\"abc\"}\n"
-				   "{\"t\":3,\"type\":\"close\",\"conn\":1}\n";
+	static const char text[] =
+		"{\"t\":1,\"type\":\"open\",\"conn\":1,\"local\":\"1.2.3.4:5\"}\n"
+		"{\"t\":2,\"type\":\"data\",\"conn\":1,\"dir\":\"in\",\"text\":\"abc\"}\n"
+		"{\"t\":3,\"type\":\"close\",\"conn\":1}\n";
 	struct seen s = { 0 }, back = { 0 };
 	char *file = NULL, err[256] = "";
 	size_t size = 0;
@@ -222,8 +237,9 @@ static void test_tev(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_long_text), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_stop),   cmocka_unit_test(test_tev),
+		cmocka_unit_test(test_fields),	cmocka_unit_test(test_long_text),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_tev),
 	};
 
 	return cmocka_run_group_tests_name("script", tests, NULL, NULL);

@@ -83,10 +83,14 @@ static void test_maps(void **state)
 		bool present;
 		uint64_t header;
 	} cases[] = {
-		{ "7f0000001000-7f0000002000 r--p 00000000 00:01 7 /memfd:OTEL_CTX (deleted)", true, 0x7f0000001000 },
-		{ "7f0000001000-7f0000002000 r--p 00000000 00:00 0    [anon:OTEL_CTX]", true, 0x7f0000001000 },
-		{ "7f0000001000-7f0000002000 rw-s 00000000 00:01 7 [anon_shmem:OTEL_CTX]", true, 0x7f0000001000 },
-		{ "7f0000001000-7f0000002000 r--p 00000000 08:01 7 /opt/opentelemetry-javaagent.jar", true, 0 },
+		{ "7f0000001000-7f0000002000 r--p 00000000 00:01 7 /memfd:OTEL_CTX (deleted)", true,
+		  0x7f0000001000 },
+		{ "7f0000001000-7f0000002000 r--p 00000000 00:00 0    [anon:OTEL_CTX]", true,
+		  0x7f0000001000 },
+		{ "7f0000001000-7f0000002000 rw-s 00000000 00:01 7 [anon_shmem:OTEL_CTX]", true,
+		  0x7f0000001000 },
+		{ "7f0000001000-7f0000002000 r--p 00000000 08:01 7 /opt/opentelemetry-javaagent.jar",
+		  true, 0 },
 		{ "7f0000001000-7f0000002000 r--p 00000000 08:01 7 /usr/lib/libc.so.6", false, 0 },
 		{ "7f0000001000-7f0000002000 rw-p 00000000 00:00 0 ", false, 0 },
 		{ "7f0000001000-7f0000002000 rw-p 00000000 00:00 0 [heap]", false, 0 },
@@ -109,7 +113,7 @@ static void test_own_process(void **state)
 		char signature[8];
 		uint32_t version, size;
 		uint64_t published, payload;
-	} *h;
+	} * h;
 	char data[256], buf[256];
 	struct rs_sdk sdk;
 	int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
@@ -122,12 +126,14 @@ static void test_own_process(void **state)
 	assert_int_equal(rs_sdk_find((uint32_t)getpid(), &sdk), 0);
 	assert_true(sdk.present);
 	assert_int_equal(sdk.header, (uintptr_t)h);
-	assert_int_equal(rs_sdk_read((uint32_t)getpid(), &sdk, buf, sizeof(buf)), 0); /* nothing there yet */
+	assert_int_equal(rs_sdk_read((uint32_t)getpid(), &sdk, buf, sizeof(buf)),
+			 0); /* nothing there yet */
 	memcpy(h->signature, "OTEL_CTX", 8);
 	h->version = 2;
 	h->size = (uint32_t)context(data);
 	h->payload = (uintptr_t)data;
-	assert_int_equal(rs_sdk_read((uint32_t)getpid(), &sdk, buf, sizeof(buf)), 0); /* being written */
+	assert_int_equal(rs_sdk_read((uint32_t)getpid(), &sdk, buf, sizeof(buf)),
+			 0); /* being written */
 	h->published = 1;
 	assert_int_equal(rs_sdk_read((uint32_t)getpid(), &sdk, buf, sizeof(buf)), h->size);
 	assert_memory_equal(buf, data, h->size);

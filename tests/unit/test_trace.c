@@ -24,7 +24,9 @@ static struct rs_open *open_new(void)
 
 static void test_last_active(void **state)
 {
-	enum { N = 200 };
+	enum {
+		N = 200
+	};
 	struct rs_counters n = { 0 };
 	struct rs_threads ts;
 	struct rs_open *o[N];
@@ -181,8 +183,12 @@ static void test_joins(void **state)
 
 	{
 		/* Both ends, from where they stand: the answers so far end at the same number. */
-		static struct rs_conn client = { .role = RS_ROLE_CLIENT, .oseq = 1000, .next_off = { [RS_DIR_IN] = 50 } };
-		static struct rs_conn server = { .role = RS_ROLE_SERVER, .oseq = 1040, .next_off = { [RS_DIR_OUT] = 10 } };
+		static struct rs_conn client = { .role = RS_ROLE_CLIENT,
+						 .oseq = 1000,
+						 .next_off = { [RS_DIR_IN] = 50 } };
+		static struct rs_conn server = { .role = RS_ROLE_SERVER,
+						 .oseq = 1040,
+						 .next_off = { [RS_DIR_OUT] = 10 } };
 		uint64_t far = rs_join_far_key(key, &client);
 
 		assert_int_equal(rs_join_far_key(key, &server), far);
@@ -218,23 +224,35 @@ static void test_cut(void **state)
 		uint32_t max;
 		size_t want;
 	} cases[] = {
-		{ "abc", 3, 3 },	      { "abc", 2, 2 },	       { "abc", 9, 3 },
-		{ "\xc3\xa9\xc3\xa9", 1, 2 }, { "\xe6\x97\xa5x", 1, 3 }, { "\xf0\x9f\x98\x80x", 1, 4 },
-		{ "\xf0\x9f\x98\x80x", 2, 5 }, { "\xf0\x9f", 1, 2 },       { "\xff\xff\xff", 2, 2 },
-		{ "\xc3z", 1, 1 },	      { "", 1, 0 },
+		{ "abc", 3, 3 },
+		{ "abc", 2, 2 },
+		{ "abc", 9, 3 },
+		{ "\xc3\xa9\xc3\xa9", 1, 2 },
+		{ "\xe6\x97\xa5x", 1, 3 },
+		{ "\xf0\x9f\x98\x80x", 1, 4 },
+		{ "\xf0\x9f\x98\x80x", 2, 5 },
+		{ "\xf0\x9f", 1, 2 },
+		{ "\xff\xff\xff", 2, 2 },
+		{ "\xc3z", 1, 1 },
+		{ "", 1, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(rs_limits_cut(cases[i].text, strlen(cases[i].text), cases[i].max), cases[i].want);
+		assert_int_equal(rs_limits_cut(cases[i].text, strlen(cases[i].text), cases[i].max),
+				 cases[i].want);
 }
 
 static void test_limits(void **state)
 {
-	struct rs_attr attrs[3] = { { .val = { .type = RS_VAL_STR, .len = 4, .str = "\xc3\xa9zz" } } };
+	struct rs_attr attrs[3] = {
+		{ .val = { .type = RS_VAL_STR, .len = 4, .str = "\xc3\xa9zz" } }
+	};
 	struct rs_event events[2] = { { .attrs = { attrs, 3, 1 } }, { 0 } };
 	struct rs_link links[2] = { { .attrs = { attrs, 1, 0 } } };
-	struct rs_span s = { .events = events, .nevents = 2, .links = links, .nlinks = 2, .dropped_links = 1 };
+	struct rs_span s = {
+		.events = events, .nevents = 2, .links = links, .nlinks = 2, .dropped_links = 1
+	};
 	struct rs_val many[2] = { { .type = RS_VAL_STR, .len = 3, .str = "abc" },
 				  { .type = RS_VAL_INT, .i = 4 } };
 	struct rs_build *b = calloc(1, sizeof(*b));
@@ -264,8 +282,9 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_last_active), cmocka_unit_test(test_dark),   cmocka_unit_test(test_thread_ids),
-		cmocka_unit_test(test_roots),	    cmocka_unit_test(test_joins),  cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_last_active), cmocka_unit_test(test_dark),
+		cmocka_unit_test(test_thread_ids),  cmocka_unit_test(test_roots),
+		cmocka_unit_test(test_joins),	    cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_limits),
 	};
 

@@ -20,10 +20,10 @@ struct rs_arena_chunk;
 struct rs_arena {
 	struct rs_arena_chunk *first, *cur;
 	struct rs_arena_chunk *big; /* of one object each; freed at reset */
-	char *pos, *end;   /* free part of cur; end leaves RS_ARENA_PAD behind it */
-	size_t chunk_size; /* of a normal chunk */
-	size_t limit;      /* bytes of all chunks together */
-	size_t held;       /* bytes of all chunks now */
+	char *pos, *end;	    /* free part of cur; end leaves RS_ARENA_PAD behind it */
+	size_t chunk_size;	    /* of a normal chunk */
+	size_t limit;		    /* bytes of all chunks together */
+	size_t held;		    /* bytes of all chunks now */
 };
 
 /* Allocates nothing yet. chunk_size: of a normal chunk, limit: of all together (0: none). */

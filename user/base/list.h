@@ -14,9 +14,9 @@ struct rs_list {
 };
 
 #define rs_list_entry(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
-#define rs_list_for_each(pos, head)       for (pos = (head)->next; pos != (head); pos = pos->next)
+#define rs_list_for_each(pos, head)	  for (pos = (head)->next; pos != (head); pos = pos->next)
 /* The current node may be removed in the body. */
-#define rs_list_for_each_safe(pos, tmp, head) \
+#define rs_list_for_each_safe(pos, tmp, head)                                                      \
 	for (pos = (head)->next, tmp = pos->next; pos != (head); pos = tmp, tmp = pos->next)
 
 static inline void rs_list_init(struct rs_list *n)

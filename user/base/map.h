@@ -18,7 +18,7 @@ struct rs_map_slot {
 
 struct rs_map {
 	struct rs_map_slot *slots;
-	uint32_t cap;   /* power of two, or 0 */
+	uint32_t cap; /* power of two, or 0 */
 	uint32_t count;
 	uint32_t max;
 };

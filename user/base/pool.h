@@ -18,11 +18,11 @@ struct rs_pool_free {
 struct rs_pool {
 	struct rs_pool_free *free;
 	void *slabs;
-	size_t size;      /* of an object, rounded up */
-	uint32_t max;     /* objects at most */
+	size_t size;  /* of an object, rounded up */
+	uint32_t max; /* objects at most */
 	uint32_t in_use;
-	uint32_t high;    /* most ever in use */
-	uint32_t made;    /* objects that have memory */
+	uint32_t high; /* most ever in use */
+	uint32_t made; /* objects that have memory */
 };
 
 /* size: of an object; max: how many may be in use at once. Allocates nothing yet. */

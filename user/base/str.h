@@ -18,8 +18,8 @@ struct str {
 	size_t len;
 };
 
-#define STR(lit) ((struct str){ (lit), sizeof(lit) - 1 })
-#define STR_NONE ((struct str){ NULL, 0 })
+#define STR(lit)   ((struct str){ (lit), sizeof(lit) - 1 })
+#define STR_NONE   ((struct str){ NULL, 0 })
 /* for printf("%.*s", STR_ARG(s)) */
 #define STR_ARG(s) (int)(s).len, (s).ptr ? (s).ptr : ""
 
@@ -57,7 +57,8 @@ static inline bool str_ieq(struct str a, struct str b)
 
 static inline bool str_starts(struct str s, struct str prefix)
 {
-	return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
+	return s.len >= prefix.len &&
+	       (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
 /* The part from `off` on, at most `len` bytes; out of range: shorter or empty. */

@@ -411,7 +411,8 @@ static const char *with_unit(struct rs_config *cfg, const struct rs_option *o, c
 	uint64_t v;
 	char *text;
 
-	if (o->type != RS_OT_DURATION || strncmp(name, "OTEL_", 5) != 0 || !str_u64(str_c(value), &v))
+	if (o->type != RS_OT_DURATION || strncmp(name, "OTEL_", 5) != 0 ||
+	    !str_u64(str_c(value), &v))
 		return value;
 	text = rs_arena_alloc(&cfg->arena, n + 3);
 	if (!text)
@@ -510,7 +511,8 @@ static struct str next_word(struct str rest, size_t room, struct str *ret_word)
 
 	if (ret_word->len <= room)
 		return after;
-	while ((at = cut + str_find(str_from(*ret_word, cut), '|') + 1) <= room && at < ret_word->len)
+	while ((at = cut + str_find(str_from(*ret_word, cut), '|') + 1) <= room &&
+	       at < ret_word->len)
 		cut = at;
 	if (!cut)
 		return after;

@@ -77,7 +77,8 @@ static void ip_text(struct rs_endpoint *e, uint8_t family, const __u8 addr[16], 
 	e->port = port;
 	if (family == RS_FAMILY_INET)
 		inet_ntop(AF_INET, addr, e->addr, sizeof(e->addr));
-	else if (memcmp(addr, mapped, sizeof(mapped)) == 0) /* an IPv4 client of a dual-stack socket */
+	else if (memcmp(addr, mapped, sizeof(mapped)) ==
+		 0) /* an IPv4 client of a dual-stack socket */
 		inet_ntop(AF_INET, addr + 12, e->addr, sizeof(e->addr));
 	else
 		inet_ntop(AF_INET6, addr, e->addr, sizeof(e->addr));

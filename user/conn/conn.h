@@ -22,29 +22,30 @@ struct rs_proc;
 struct rs_conn {
 	struct rs_conn_info info;
 	struct rs_l7 l7;
-	struct rs_proc *proc;   /* process that used it last, or NULL */
+	struct rs_proc *proc;	/* process that used it last, or NULL */
 	struct rs_list of_proc; /* in proc->conns */
 	struct rs_list lru;
 	struct rs_list closing; /* pipeline: closed, and waiting for what may still come */
-	uint64_t closed_ns;     /* 0: not closed */
-	struct rs_list open; /* rs_open.of_conn: exchanges in the order of their requests */
+	uint64_t closed_ns;	/* 0: not closed */
+	struct rs_list open;	/* rs_open.of_conn: exchanges in the order of their requests */
 	uint32_t nopen;
-	uint32_t epoch;       /* sweep that saw it last */
+	uint32_t epoch;	      /* sweep that saw it last */
 	uint64_t next_off[2]; /* per direction: where the next record is expected to start */
-	uint64_t missed_ns[2]; /* per direction: last record with bytes that could not be understood */
-	uint64_t last_ns;     /* last record */
-	uint8_t role;         /* enum rs_ev_role as the kernel knows it */
-	bool synced;          /* every request since some moment of rest was seen, and nothing lost since */
-	bool pipelined;       /* a request was sent before the one ahead of it was answered */
-	bool confused;        /* pair: see rs_pair_lost() */
-	bool unseen_request;  /* not all of the last request's framing was seen: others may stand behind it */
-	bool reset;           /* a reset was seen */
+	uint64_t missed_ns
+		[2];	  /* per direction: last record with bytes that could not be understood */
+	uint64_t last_ns; /* last record */
+	uint8_t role;	  /* enum rs_ev_role as the kernel knows it */
+	bool synced; /* every request since some moment of rest was seen, and nothing lost since */
+	bool pipelined; /* a request was sent before the one ahead of it was answered */
+	bool confused;	/* pair: see rs_pair_lost() */
+	bool unseen_request; /* not all of the last request's framing was seen: others may stand behind it */
+	bool reset;	     /* a reset was seen */
 
 	/* The request for which this end opened it: trace's own. */
-	uint32_t oseq;             /* sequence number of the answers' first byte (offset 0); 0: not known */
-	bool asked;                /* a request was sent on it */
-	uint8_t peer_local;        /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
-	bool has_opener;           /* opener_* are filled */
+	uint32_t oseq; /* sequence number of the answers' first byte (offset 0); 0: not known */
+	bool asked;    /* a request was sent on it */
+	uint8_t peer_local; /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
+	bool has_opener;    /* opener_* are filled */
 	uint8_t opener_trace[16], opener_span[8];
 };
 

@@ -16,7 +16,7 @@ struct rs_l7_env {
 	void (*policy)(void *arg, uint64_t conn, const struct rs_bpf_policy *policy);
 	void *policy_arg;
 	const struct rs_redact *redact; /* for the protocols; NULL: the defaults */
-	uint32_t max_conns; /* connections with a known protocol at once; 0: 65536 */
+	uint32_t max_conns;		/* connections with a known protocol at once; 0: 65536 */
 
 	/* l7's: */
 	struct rs_windows windows;

@@ -17,7 +17,7 @@
 #define HURRY_MAX    (250 * MS)
 #define POOL_RESERVE (48u << 20) /* what is encoded or compressed, beside the queue */
 #define STATE_CHUNK  4096
-#define COMPACT_MAX  (30u << 10) /* bytes of a message that is copied to a small buffer */
+#define COMPACT_MAX  (30u << 10)  /* bytes of a message that is copied to a small buffer */
 #define TELL_NS	     (60000 * MS) /* the log tells of errors this often at most */
 
 static const struct {

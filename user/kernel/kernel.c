@@ -22,7 +22,7 @@ struct rs_kernel {
 	struct bpf_link *links[RS_PROBE_COUNT];
 	struct rs_probe_state states[RS_PROBE_COUNT];
 	uint64_t bad_records, pids_full; /* what is counted on this side */
-	uint32_t *pids; /* of the filter, as asked for */
+	uint32_t *pids;			 /* of the filter, as asked for */
 	size_t npids;
 	int ncpu;
 	uint64_t *percpu; /* RS_BPFC_COUNT values for each CPU */

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define ENV_MAX    (128 * 1024) /* bytes of an environment that are looked at */
-#define ATTRS_MAX  48
-#define VALUE_MAX  1024 /* bytes of one attribute value taken from an environment */
+#define ENV_MAX	  (128 * 1024) /* bytes of an environment that are looked at */
+#define ATTRS_MAX 48
+#define VALUE_MAX 1024 /* bytes of one attribute value taken from an environment */
 
 /* What is being collected for one resource. */
 struct learn {
@@ -65,7 +65,9 @@ static void set_str(struct learn *l, const struct rs_key *key, struct str value)
 	struct str own = rs_arena_str(&l->p->arena, str_at(value, 0, VALUE_MAX));
 
 	if (own.ptr)
-		set_val(l, key, (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
+		set_val(l, key,
+			(struct rs_val){
+				.type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
 }
 
 static const struct rs_key *key_of(struct learn *l, struct str name)
@@ -140,7 +142,9 @@ static void take_env(struct learn *l, struct str var)
 		{ { "DD_VERSION", 10 }, offsetof(struct learn, dd_version) },
 	};
 	/* How auto-instrumentation gets into a process. */
-	static const struct str loaders[] = { { "JAVA_TOOL_OPTIONS", 17 }, { "NODE_OPTIONS", 12 }, { "PYTHONPATH", 10 } };
+	static const struct str loaders[] = { { "JAVA_TOOL_OPTIONS", 17 },
+					      { "NODE_OPTIONS", 12 },
+					      { "PYTHONPATH", 10 } };
 	struct str name, value = str_cut(var, '=', &name);
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {

@@ -28,9 +28,9 @@ struct rs_proc {
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
-	bool sdk;          /* runs an OpenTelemetry SDK, which makes spans of its own */
+	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
 	uint8_t sdk_ticks; /* since it was looked at for one */
-	uint16_t wanders; /* >0: its requests change threads, seen within this many answers */
+	uint16_t wanders;  /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
 
 	/* Of the batch under construction (see trace/assemble.c): */
@@ -50,7 +50,8 @@ struct rs_procs {
 	uint64_t next_origin;
 	bool live; /* read /proc */
 	struct rs_counters *n;
-	struct str extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
+	struct str
+		extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
 	struct str host;
 	char host_buf[256];
 };
@@ -60,7 +61,8 @@ void rs_procs_release(struct rs_procs *ps);
 
 /* The process, learnt now if it is new. start_ns 0: any with this tgid. comm may be empty. NULL only
  * without memory. The result stays valid until rs_procs_gone() or until the table is full. */
-struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns, struct str comm);
+struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns,
+			     struct str comm);
 /* NULL when it is not known. */
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 /* It has executed another program. */

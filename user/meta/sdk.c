@@ -25,8 +25,8 @@ void rs_sdk_map_line(struct rs_sdk *sdk, struct str line)
 
 		name = str_trim(str_cut(str_trim(name), ' ', &word));
 	}
-	if (str_starts(name, STR("[anon_shmem:OTEL_CTX]")) || str_starts(name, STR("[anon:OTEL_CTX]")) ||
-	    str_starts(name, STR("/memfd:OTEL_CTX"))) {
+	if (str_starts(name, STR("[anon_shmem:OTEL_CTX]")) ||
+	    str_starts(name, STR("[anon:OTEL_CTX]")) || str_starts(name, STR("/memfd:OTEL_CTX"))) {
 		if (!sdk->header && sscanf(line.ptr, "%llx-", &start) == 1)
 			sdk->header = start;
 		sdk->present = true;
@@ -76,11 +76,11 @@ size_t rs_sdk_read(uint32_t pid, const struct rs_sdk *sdk, char *buf, size_t siz
 
 	if (!sdk->header || !read_mem(pid, sdk->header, &h, sizeof(h)))
 		return 0;
-	if (memcmp(h.signature, "OTEL_CTX", 8) != 0 || h.version != 2 || !h.published || !h.size || h.size > size ||
-	    h.size > RS_SDK_CONTEXT_MAX)
+	if (memcmp(h.signature, "OTEL_CTX", 8) != 0 || h.version != 2 || !h.published || !h.size ||
+	    h.size > size || h.size > RS_SDK_CONTEXT_MAX)
 		return 0;
-	if (!read_mem(pid, h.payload, buf, h.size) || !read_mem(pid, sdk->header, &again, sizeof(again)) ||
-	    again.published != h.published)
+	if (!read_mem(pid, h.payload, buf, h.size) ||
+	    !read_mem(pid, sdk->header, &again, sizeof(again)) || again.published != h.published)
 		return 0;
 	return h.size;
 }

@@ -81,7 +81,8 @@ static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const stru
 	return o;
 }
 
-static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs_msg *m, struct rs_field *to)
+static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs_msg *m,
+			   struct rs_field *to)
 {
 	uint8_t n = 0;
 
@@ -105,7 +106,8 @@ static struct rs_open *first_without(struct rs_conn *c, const struct rs_msg *m, 
 	rs_list_for_each (pos, &c->open) {
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
 
-		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID && o->id != m->id)
+		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID &&
+		    o->id != m->id)
 			continue;
 		if (request ? !o->has_request : !o->x.has_response)
 			return o;
@@ -121,9 +123,11 @@ static struct rs_open *first_in_progress(struct rs_conn *c, const struct rs_msg 
 	rs_list_for_each (pos, &c->open) {
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
 
-		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID && o->id != m->id)
+		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID &&
+		    o->id != m->id)
 			continue;
-		if (request ? o->has_request && !o->x.request_done : o->x.has_response && !o->response_done)
+		if (request ? o->has_request && !o->x.request_done
+			    : o->x.has_response && !o->response_done)
 			return o;
 	}
 	return NULL;
@@ -209,7 +213,10 @@ struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct r
 		o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
 		o->x.end_ns = m->end_ns;
 		if (m->flags & RS_MSGF_ABORTED)
-			finish(p, o, c->reset ? RS_XEND_RESET : o->proc_gone ? RS_XEND_PROC_GONE : RS_XEND_CLOSED,
+			finish(p, o,
+			       c->reset	      ? RS_XEND_RESET
+			       : o->proc_gone ? RS_XEND_PROC_GONE
+					      : RS_XEND_CLOSED,
 			       m->end_ns);
 		else if (o->has_request)
 			finish(p, o, RS_XEND_OK, m->end_ns);
@@ -233,7 +240,8 @@ void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_n
 		o->dropped_facts++;
 		return;
 	}
-	o->facts[o->nfacts++] = (struct rs_open_fact){ .ts_ns = ts_ns, .kind = kind, .value = value, .count = 1 };
+	o->facts[o->nfacts++] =
+		(struct rs_open_fact){ .ts_ns = ts_ns, .kind = kind, .value = value, .count = 1 };
 }
 
 struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir)

@@ -24,12 +24,12 @@
 #include "proto/exchange.h"
 
 #define RS_PAIR_FIELD 8192 /* bytes of one field's value that are kept */
-#define RS_PAIR_FACTS 8    /* facts kept for one exchange; the rest are counted */
+#define RS_PAIR_FACTS 8	   /* facts kept for one exchange; the rest are counted */
 
 /* Something the kernel saw while the exchange was open. */
 struct rs_open_fact {
 	uint64_t ts_ns;
-	uint8_t kind;   /* enum rs_ev_fact_kind, or RS_FACT_PROC + enum rs_ev_proc_kind */
+	uint8_t kind;	/* enum rs_ev_fact_kind, or RS_FACT_PROC + enum rs_ev_proc_kind */
 	uint32_t value; /* as in the record: bytes and µs, summed up; signal; exit code */
 	uint32_t count; /* how many of this kind were merged into it */
 };
@@ -45,13 +45,13 @@ enum rs_parent_source {
 
 /* Why a span is linked to another: attribute ringspan.link.type. */
 enum rs_link_type {
-	RS_LINK_RETRY,	       /* the attempt before this one, which failed */
-	RS_LINK_REDIRECT,      /* the request whose answer sent the client here */
-	RS_LINK_CONNECTION,    /* the request for which the connection was opened */
-	RS_LINK_THREAD,	       /* the thread was at this request, but others waited there too */
-	RS_LINK_THREAD_ENDED,  /* the last request of the thread, which had ended */
+	RS_LINK_RETRY,	      /* the attempt before this one, which failed */
+	RS_LINK_REDIRECT,     /* the request whose answer sent the client here */
+	RS_LINK_CONNECTION,   /* the request for which the connection was opened */
+	RS_LINK_THREAD,	      /* the thread was at this request, but others waited there too */
+	RS_LINK_THREAD_ENDED, /* the last request of the thread, which had ended */
 	RS_LINK_OTHER_CONTEXT, /* another context in the same headers, or the thread's, of another trace */
-	RS_LINK_SEQUENCE,      /* the other end of the connection, when the headers name another parent */
+	RS_LINK_SEQUENCE, /* the other end of the connection, when the headers name another parent */
 };
 
 struct rs_open_link {
@@ -76,34 +76,34 @@ struct rs_open {
 	struct rs_exchange x;
 	struct rs_conn *conn;
 	struct rs_list of_conn; /* in conn->open */
-	struct rs_list of_all;  /* oldest first */
+	struct rs_list of_all;	/* oldest first */
 	bool has_request;
 	bool response_done;
-	bool finished;  /* set by rs_pair_add: the caller assembles it and calls rs_pair_put */
+	bool finished;	/* set by rs_pair_add: the caller assembles it and calls rs_pair_put */
 	bool proc_gone; /* its process has ended */
-	uint32_t id;    /* RS_PAIR_BY_ID */
-	uint32_t seq;   /* TCP sequence number of the request's first byte, or 0 */
+	uint32_t id;	/* RS_PAIR_BY_ID */
+	uint32_t seq;	/* TCP sequence number of the request's first byte, or 0 */
 
 	/* The span's context, trace's own: */
 	struct rs_root *root; /* its trace */
 	uint8_t span_id[8], parent_id[8];
 	uint8_t parent_source; /* enum rs_parent_source */
 	bool parent_remote;
-	bool forwarded;		 /* client: its headers carry on what its server request had received */
-	bool dark;		 /* server: it waits for something that is not seen */
+	bool forwarded; /* client: its headers carry on what its server request had received */
+	bool dark;	/* server: it waits for something that is not seen */
 	uint8_t wire_span_id[8]; /* server: parent id on the wire, to know a forwarded header by */
 	uint32_t waits;		 /* server: calls and connects under way for it */
 	uint32_t resend;	 /* client: http.request.resend_count */
 	uint8_t nlinks, dropped_links;
-	uint64_t join_key; /* trace/join.c; 0: none */
-	uint64_t far_key;  /* the same, for an agent on another node; 0: met on this one */
+	uint64_t join_key;	   /* trace/join.c; 0: none */
+	uint64_t far_key;	   /* the same, for an agent on another node; 0: met on this one */
 	struct rs_attempt attempt; /* client: this one; server: the last call for it that failed */
 	struct rs_thread *thread;  /* server: where it was last heard of */
 	struct rs_open *parent;	   /* client: the request it was sent for, while that is open */
 	struct rs_list of_parent, children;
 	struct rs_list of_thread; /* in thread->open */
-	struct rs_list of_wire;	  /* server: others of its process in the same trace from the wire */
-	struct rs_list opened;	  /* server: rs_connect.of_opener */
+	struct rs_list of_wire; /* server: others of its process in the same trace from the wire */
+	struct rs_list opened;	/* server: rs_connect.of_opener */
 	struct rs_open_fact facts[RS_PAIR_FACTS];
 	uint32_t nfacts, dropped_facts;
 	struct rs_open_link links[RS_PAIR_LINKS];

@@ -388,7 +388,8 @@ static void describe_header(const struct rs_field *f, unsigned n, uint16_t id,
 }
 
 __attribute__((noinline)) /* large on the stack, and rarely wanted */
-static void describe_headers(const struct rs_exchange *x, uint16_t first, struct rs_build *b)
+static void
+describe_headers(const struct rs_exchange *x, uint16_t first, struct rs_build *b)
 {
 	const struct rs_redact *r = b->redact;
 

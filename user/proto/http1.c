@@ -55,7 +55,7 @@ struct http1 {
 	uint8_t first, nruns;
 	uint8_t early; /* responses seen before their requests: another thread of a client was faster */
 	const struct rs_redact *redact; /* NULL: no header field is asked for */
-	bool in_step; /* every request since the first one was seen */
+	bool in_step;			/* every request since the first one was seen */
 };
 
 /* Bytes of a method at most. The longest registered one has 17. */
@@ -768,8 +768,8 @@ static enum rs_parse http1_parse(void *state, enum rs_ev_dir dir, enum rs_ev_rol
 }
 
 /* A head of which no more will be seen; last: nor sent. OK: enough of it is known to speak of. */
-static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, struct str in, bool last,
-			      struct rs_msg *m)
+static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, struct str in,
+			      bool last, struct rs_msg *m)
 {
 	struct framing f = { 0 };
 	size_t used, sp;

@@ -36,7 +36,8 @@ enum rs_msg_type {
 	RS_MSG_RESPONSE_END, /* its last byte has gone through, or its stream has ended */
 };
 
-#define RS_BODY_UNKNOWN UINT64_MAX /* the message's end was seen, but not all that says how long it is */
+#define RS_BODY_UNKNOWN                                                                            \
+	UINT64_MAX /* the message's end was seen, but not all that says how long it is */
 
 /* rs_msg.flags */
 #define RS_MSGF_CUT                                                                                \
@@ -65,7 +66,7 @@ enum rs_field_id {
 	RS_F_SENTRY_TRACE,
 	RS_F_AMZN_TRACE_ID,
 	RS_F_BAGGAGE,
-	RS_F_LOCATION, /* a response's: where to ask instead */
+	RS_F_LOCATION,	 /* a response's: where to ask instead */
 	RS_F_PROTO = 32, /* fields below it carry context: read when the message passes, not kept */
 };
 

@@ -24,7 +24,8 @@ static const struct {
 
 enum rs_field_id rs_trace_header(struct str name)
 {
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]) && headers[i].name.len <= name.len; i++) {
+	for (size_t i = 0;
+	     i < sizeof(headers) / sizeof(headers[0]) && headers[i].name.len <= name.len; i++) {
 		if (headers[i].name.len == name.len && str_ieq(headers[i].name, name))
 			return headers[i].id;
 	}

@@ -13,7 +13,8 @@ bool rs_record_valid(const struct rs_ev_hdr *ev, size_t avail)
 	case RS_EV_OPEN:
 		return ev->len >= sizeof(struct rs_ev_open);
 	case RS_EV_DATA:
-		return ev->len >= sizeof(*d) && d->cap <= d->len && d->cap <= ev->len - sizeof(*d) && d->dir <= 1 &&
+		return ev->len >= sizeof(*d) && d->cap <= d->len &&
+		       d->cap <= ev->len - sizeof(*d) && d->dir <= 1 &&
 		       d->tail_len <= RS_TAIL_LEN && d->off <= UINT64_MAX - d->len;
 	case RS_EV_CLOSE:
 		return ev->len >= sizeof(struct rs_ev_close) &&

@@ -22,7 +22,7 @@ struct totals {
 
 struct script {
 	unsigned long line;
-	struct rs_map conns;	/* conn -> struct totals */
+	struct rs_map conns;   /* conn -> struct totals */
 	struct rs_arena arena; /* of one line */
 	rs_record_fn fn;
 	void *arg;
@@ -46,7 +46,8 @@ static int bad(struct script *s, const char *fmt, ...)
 /* A line's members, as far as they are known. Absent: UINT64_MAX, STR_NONE, false. */
 struct line {
 	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid;
-	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text, hex;
+	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text,
+		hex;
 	bool present;
 };
 
@@ -64,15 +65,40 @@ static const struct member {
 	size_t off;
 	uint64_t max; /* M_UINT */
 } members[] = {
-#define UINT(n, m) { { #n, sizeof(#n) - 1 }, M_UINT, offsetof(struct line, n), m }
-#define TEXT(n)    { { #n, sizeof(#n) - 1 }, M_STR, offsetof(struct line, n), 0 }
-	UINT(t, INT64_MAX),    UINT(conn, INT64_MAX),   UINT(pid, UINT32_MAX),   UINT(tid, UINT32_MAX),
-	UINT(off, INT64_MAX),  UINT(len, INT32_MAX),    UINT(seq, UINT32_MAX),   UINT(value, UINT32_MAX),
-	UINT(signal, 255),     UINT(code, UINT32_MAX),  UINT(ppid, UINT32_MAX),  TEXT(type),
-	TEXT(comm),	       TEXT(role),		TEXT(family),		 TEXT(l4),
-	TEXT(local),	       TEXT(peer),		TEXT(dir),		 TEXT(source),
-	TEXT(how),	       TEXT(fact),		TEXT(event),		 TEXT(text),
-	TEXT(hex),	       { { "present", 7 }, M_BOOL, offsetof(struct line, present), 0 },
+#define UINT(n, m)                                                                                 \
+	{                                                                                          \
+		{ #n, sizeof(#n) - 1 }, M_UINT, offsetof(struct line, n), m                        \
+	}
+#define TEXT(n)                                                                                    \
+	{                                                                                          \
+		{ #n, sizeof(#n) - 1 }, M_STR, offsetof(struct line, n), 0                         \
+	}
+	UINT(t, INT64_MAX),
+	UINT(conn, INT64_MAX),
+	UINT(pid, UINT32_MAX),
+	UINT(tid, UINT32_MAX),
+	UINT(off, INT64_MAX),
+	UINT(len, INT32_MAX),
+	UINT(seq, UINT32_MAX),
+	UINT(value, UINT32_MAX),
+	UINT(signal, 255),
+	UINT(code, UINT32_MAX),
+	UINT(ppid, UINT32_MAX),
+	TEXT(type),
+	TEXT(comm),
+	TEXT(role),
+	TEXT(family),
+	TEXT(l4),
+	TEXT(local),
+	TEXT(peer),
+	TEXT(dir),
+	TEXT(source),
+	TEXT(how),
+	TEXT(fact),
+	TEXT(event),
+	TEXT(text),
+	TEXT(hex),
+	{ { "present", 7 }, M_BOOL, offsetof(struct line, present), 0 },
 #undef UINT
 #undef TEXT
 };
@@ -89,8 +115,10 @@ static int read_member(struct script *s, struct rs_json *j, const struct member 
 		rs_json_bool(j, to);
 		return 0;
 	case M_UINT:
-		if (rs_json_peek(j) != RS_JSON_NUMBER || !rs_json_u64(j, to) || *(uint64_t *)to > m->max)
-			return bad(s, "\"%.*s\": an integer from 0 to %" PRIu64 " is expected", STR_ARG(m->name), m->max);
+		if (rs_json_peek(j) != RS_JSON_NUMBER || !rs_json_u64(j, to) ||
+		    *(uint64_t *)to > m->max)
+			return bad(s, "\"%.*s\": an integer from 0 to %" PRIu64 " is expected",
+				   STR_ARG(m->name), m->max);
 	}
 	return 0;
 }
@@ -128,8 +156,8 @@ static int read_line(struct script *s, struct str text, struct line *l)
 }
 
 /* An optional or required word of a list; *ret is its position. */
-static int get_word(struct script *s, const char *key, struct str w, const char *const *words, bool required,
-		    unsigned *ret)
+static int get_word(struct script *s, const char *key, struct str w, const char *const *words,
+		    bool required, unsigned *ret)
 {
 	char all[256] = "";
 	size_t n = 0;
@@ -170,7 +198,8 @@ static void copy_comm(char to[RS_COMM_LEN], struct str comm)
 }
 
 /* "1.2.3.4:80" or "[::1]:80". */
-static int get_addr(struct script *s, const char *key, struct str text, unsigned family, __u8 addr[16], __u16 *port)
+static int get_addr(struct script *s, const char *key, struct str text, unsigned family,
+		    __u8 addr[16], __u16 *port)
 {
 	struct str host = text;
 	char buf[64] = "";
@@ -181,7 +210,10 @@ static int get_addr(struct script *s, const char *key, struct str text, unsigned
 	while (host.len && host.ptr[host.len - 1] != ':')
 		host.len--;
 	if (!host.len || !str_u64(str_from(text, host.len), &p) || p > 65535)
-		return bad(s, "\"%s\": an address and port are expected, such as 10.0.0.1:80 or [::1]:80", key);
+		return bad(
+			s,
+			"\"%s\": an address and port are expected, such as 10.0.0.1:80 or [::1]:80",
+			key);
 	host.len--;
 	if (host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']')
 		host = str_at(host, 1, host.len - 2);
@@ -315,7 +347,8 @@ static int on_data(struct script *s, const struct line *l)
 	if (!tot)
 		return -ENOMEM;
 	if ((rc = get_word(s, "dir", l->dir, dirs, true, &dir)) ||
-	    (rc = get_word(s, "source", l->source, sources, false, &source)) || (rc = get_bytes(s, l, &bytes)))
+	    (rc = get_word(s, "source", l->source, sources, false, &source)) ||
+	    (rc = get_bytes(s, l, &bytes)))
 		return rc;
 	len = or_else(l->len, bytes.len);
 	if (len < bytes.len)
@@ -353,7 +386,7 @@ static int on_close(struct script *s, const struct line *l)
 
 static int on_fact(struct script *s, const struct line *l)
 {
-	static const char *const facts[] = { "retransmit", "reset_in",   "reset_out", "connect",
+	static const char *const facts[] = { "retransmit", "reset_in", "reset_out", "connect",
 					     "connected",  "rto",      "run_queue", NULL };
 	struct rs_ev_fact ev = { .conn = l->conn };
 	unsigned fact = 0;
@@ -391,7 +424,9 @@ static int on_proc(struct script *s, const struct line *l)
 static int on_line(struct script *s, struct str text)
 {
 	static const char *const types[] = { "open", "data", "close", "fact", "proc", NULL };
-	static int (*const fn[])(struct script *, const struct line *) = { on_open, on_data, on_close, on_fact, on_proc };
+	static int (*const fn[])(struct script *, const struct line *) = { on_open, on_data,
+									   on_close, on_fact,
+									   on_proc };
 	unsigned type = 0;
 	struct line l;
 	int rc = read_line(s, text, &l);

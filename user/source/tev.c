@@ -45,7 +45,9 @@ static int read_header(FILE *f, struct rs_tev_hdr *h, char *err, size_t err_len)
 		return -EBADMSG;
 	}
 	if (h->abi != RS_ABI) {
-		snprintf(err, err_len, "recorded with record format %u; this ringspan reads format %d", h->abi, RS_ABI);
+		snprintf(err, err_len,
+			 "recorded with record format %u; this ringspan reads format %d", h->abi,
+			 RS_ABI);
 		return -EPROTONOSUPPORT;
 	}
 	if (h->hdr_len < sizeof(*h) || h->hdr_len > sizeof(*h) + sizeof(skip) ||
@@ -56,7 +58,8 @@ static int read_header(FILE *f, struct rs_tev_hdr *h, char *err, size_t err_len)
 	return 0;
 }
 
-int rs_tev_read(FILE *f, int64_t *ret_wall_offset, rs_record_fn fn, void *arg, char *err, size_t err_len)
+int rs_tev_read(FILE *f, int64_t *ret_wall_offset, rs_record_fn fn, void *arg, char *err,
+		size_t err_len)
 {
 	_Alignas(8) char buf[RECORD_MAX + 8];
 	struct rs_ev_hdr *ev = (void *)buf;
@@ -74,15 +77,18 @@ int rs_tev_read(FILE *f, int64_t *ret_wall_offset, rs_record_fn fn, void *arg, c
 			return 0;
 		if (got != sizeof(*ev) || ev->len < sizeof(*ev) || ev->len > RECORD_MAX) {
 			snprintf(err, err_len, "byte %llu: %s", at,
-				 got != sizeof(*ev) ? "the file ends within a record" : "record of impossible length");
+				 got != sizeof(*ev) ? "the file ends within a record"
+						    : "record of impossible length");
 			return -EBADMSG;
 		}
-		if (padded(ev->len) > sizeof(*ev) && fread(buf + sizeof(*ev), padded(ev->len) - sizeof(*ev), 1, f) != 1) {
+		if (padded(ev->len) > sizeof(*ev) &&
+		    fread(buf + sizeof(*ev), padded(ev->len) - sizeof(*ev), 1, f) != 1) {
 			snprintf(err, err_len, "byte %llu: the file ends within a record", at);
 			return -EBADMSG;
 		}
 		if (!rs_record_valid(ev, ev->len)) {
-			snprintf(err, err_len, "byte %llu: record of type %u contradicts itself", at, ev->type);
+			snprintf(err, err_len, "byte %llu: record of type %u contradicts itself",
+				 at, ev->type);
 			return -EBADMSG;
 		}
 		if (fn(arg, ev))

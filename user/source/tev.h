@@ -14,12 +14,13 @@
 
 #include "shared/events.h"
 
-#define RS_TEV_MAGIC 0x0a0d1a5645545352ull /* "RSTEV", ^Z, CR, LF: text-mode transfers break it visibly */
+#define RS_TEV_MAGIC                                                                               \
+	0x0a0d1a5645545352ull /* "RSTEV", ^Z, CR, LF: text-mode transfers break it visibly */
 
 struct rs_tev_hdr {
 	uint64_t magic;
-	uint32_t abi;     /* RS_ABI */
-	uint32_t hdr_len; /* bytes of this header; records follow */
+	uint32_t abi;	     /* RS_ABI */
+	uint32_t hdr_len;    /* bytes of this header; records follow */
 	int64_t wall_offset; /* ns to add to records' CLOCK_MONOTONIC to get the wall time */
 };
 
@@ -30,6 +31,7 @@ int rs_tev_write(FILE *f, const struct rs_ev_hdr *ev);
 /* Calls fn for each record. 0 at the end of the file; -errno with a line of text in err (len bytes), what
  * was read before it having been given to fn. -ECANCELED when fn returned nonzero. */
 typedef int (*rs_record_fn)(void *arg, const struct rs_ev_hdr *ev);
-int rs_tev_read(FILE *f, int64_t *ret_wall_offset, rs_record_fn fn, void *arg, char *err, size_t err_len);
+int rs_tev_read(FILE *f, int64_t *ret_wall_offset, rs_record_fn fn, void *arg, char *err,
+		size_t err_len);
 
 #endif

@@ -343,7 +343,8 @@ static int explain(const char *path, int e, char *err, size_t size)
 	else if (e == EAGAIN || e == ETIMEDOUT)
 		snprintf(err, size, "the agent on %s does not answer", path);
 	else if (e == EPIPE || e == ECONNRESET)
-		snprintf(err, size, "the agent on %s is busy with others or ending; try again", path);
+		snprintf(err, size, "the agent on %s is busy with others or ending; try again",
+			 path);
 	else
 		snprintf(err, size, "%s: %s", path, strerror(e));
 	return -e;

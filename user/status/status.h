@@ -28,9 +28,9 @@
 #include "base/arena.h"
 #include "base/counters.h"
 
-#define RS_STATUS_ARENA (4u << 20) /* bytes of one snapshot's lists at most */
+#define RS_STATUS_ARENA	 (4u << 20) /* bytes of one snapshot's lists at most */
 #define RS_STATUS_LOSSES 12
-#define RS_STATUS_NEVER UINT64_MAX /* an age: has not happened */
+#define RS_STATUS_NEVER	 UINT64_MAX /* an age: has not happened */
 
 /* The numbers of bpf/shared/counters.def, in its order. */
 enum rs_status_kernel_counter {
@@ -87,13 +87,13 @@ struct rs_status_exporter {
 	const char *name, *target; /* target: URL without secrets, file, … */
 	const char *protocol;	   /* as negotiated */
 	enum rs_status_export_state state;
-	uint64_t sent, failed, queued;			 /* spans */
+	uint64_t sent, failed, queued; /* spans */
 	uint64_t retried, uncertain, requests;
 	uint64_t queue_bytes, queue_max_bytes, spool_bytes;
 	struct {
 		const char *name; /* NULL: none left */
 		uint64_t spans;
-	} lost[RS_STATUS_LOSSES]; /* `failed` by cause */
+	} lost[RS_STATUS_LOSSES];			 /* `failed` by cause */
 	uint64_t last_success_age_ns, last_error_age_ns; /* or RS_STATUS_NEVER */
 	const char *last_error;
 };

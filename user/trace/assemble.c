@@ -11,7 +11,7 @@
 
 /* OTLP Span.flags: trace.proto, SpanFlags */
 #define FLAG_HAS_IS_REMOTE 0x100
-#define FLAG_IS_REMOTE     0x200
+#define FLAG_IS_REMOTE	   0x200
 
 static bool copy_str(struct rs_arena *a, struct str in, struct str *ret)
 {
@@ -46,7 +46,8 @@ static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struc
 			return -ENOMEM;
 		attrs[i].val.str = s.ptr;
 	}
-	out->attrs = (struct rs_attrs){ .a = attrs, .n = in->attrs.n, .dropped = in->attrs.dropped };
+	out->attrs =
+		(struct rs_attrs){ .a = attrs, .n = in->attrs.n, .dropped = in->attrs.dropped };
 	return 0;
 }
 
@@ -129,7 +130,8 @@ static void add_links(const struct rs_open *o, struct rs_span *s, struct rs_aren
 	for (unsigned i = 0; i < o->nlinks; i++) {
 		const struct rs_open_link *from = &o->links[i];
 
-		l[i] = (struct rs_link){ .flags = FLAG_HAS_IS_REMOTE | (from->remote ? FLAG_IS_REMOTE : 0),
+		l[i] = (struct rs_link){ .flags = FLAG_HAS_IS_REMOTE |
+						  (from->remote ? FLAG_IS_REMOTE : 0),
 					 .attrs = { .a = &attrs[i], .n = 1 } };
 		memcpy(l[i].trace_id, from->trace_id, sizeof(l[i].trace_id));
 		memcpy(l[i].span_id, from->span_id, sizeof(l[i].span_id));
@@ -148,7 +150,8 @@ static size_t worst_case(const struct rs_open *o)
 	return 24 * 1024 + 3 * (o->used + (o->more ? o->more_used : 0));
 }
 
-int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc, struct rs_batch *b)
+int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc,
+		      struct rs_batch *b)
 {
 	struct rs_root *root = rs_root_of(o->root);
 	struct rs_scope_spans *ss;

@@ -36,7 +36,9 @@ void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value)
 		b->dropped++;
 		return;
 	}
-	rs_build_add(b, k, (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
+	rs_build_add(
+		b, k,
+		(struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
 }
 
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value)

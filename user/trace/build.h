@@ -27,7 +27,8 @@ void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *ar
 void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value);
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value);
 void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value);
-void rs_build_add(struct rs_build *b, enum rs_known_key k, struct rs_val val); /* borrowed, for the batch's life */
+void rs_build_add(struct rs_build *b, enum rs_known_key k,
+		  struct rs_val val); /* borrowed, for the batch's life */
 /* Likewise, of a key that is not in keys.def. */
 void rs_build_key(struct rs_build *b, const struct rs_key *key, struct rs_val val);
 void rs_build_name(struct rs_build *b, struct str name);

@@ -10,7 +10,9 @@
 void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint32_t max_requests,
 		   struct rs_pair *pair, struct rs_counters *n)
 {
-	*t = (struct rs_trace){ .pair = pair, .n = n, .join = RS_JOIN_NODE, .events = RS_EVENTS_SPAN };
+	*t = (struct rs_trace){
+		.pair = pair, .n = n, .join = RS_JOIN_NODE, .events = RS_EVENTS_SPAN
+	};
 	t->limits = RS_LIMITS_DEFAULT;
 	rs_ids_init(&t->ids, seed);
 	for (uint8_t i = 0; i < RS_PROP_COUNT; i++)
@@ -60,8 +62,8 @@ struct str rs_trace_redact(struct rs_trace *t, const struct rs_config *cfg)
 					  });
 }
 
-void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16], const uint8_t span_id[8],
-		   bool remote)
+void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16],
+		   const uint8_t span_id[8], bool remote)
 {
 	struct rs_open_link *l = &o->links[o->nlinks];
 
@@ -75,7 +77,8 @@ void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trac
 	memcpy(l->span_id, span_id, sizeof(l->span_id));
 }
 
-static void link_to(struct rs_open *o, enum rs_link_type type, const struct rs_open *to, bool remote)
+static void link_to(struct rs_open *o, enum rs_link_type type, const struct rs_open *to,
+		    bool remote)
 {
 	if (to->root)
 		rs_trace_link(o, type, rs_root_of(to->root)->trace_id, to->span_id, remote);
@@ -109,7 +112,8 @@ static void wire_del(struct rs_trace *t, struct rs_open *o)
 		if (rs_list_empty(&o->of_wire))
 			rs_map_del(&t->by_wire, key);
 		else
-			rs_map_put(&t->by_wire, key, rs_list_entry(o->of_wire.next, struct rs_open, of_wire));
+			rs_map_put(&t->by_wire, key,
+				   rs_list_entry(o->of_wire.next, struct rs_open, of_wire));
 	}
 	rs_list_del(&o->of_wire);
 }
@@ -123,9 +127,11 @@ static bool in_trace(const struct rs_open *o, const uint8_t trace_id[16])
  * The request of this process that a context sent by it must come from: the only one in that trace, or the
  * only one that came with the very same span id (a forwarded header). NULL: none, or not certain.
  */
-static struct rs_open *from_wire(const struct rs_trace *t, uint32_t tgid, const struct rs_wire_ctx *wire)
+static struct rs_open *from_wire(const struct rs_trace *t, uint32_t tgid,
+				 const struct rs_wire_ctx *wire)
 {
-	struct rs_open *first = rs_map_get(&t->by_wire, wire_key(tgid, wire->trace_id)), *same = NULL;
+	struct rs_open *first = rs_map_get(&t->by_wire, wire_key(tgid, wire->trace_id)),
+		       *same = NULL;
 	struct rs_list *pos;
 	unsigned nsame = 0;
 
@@ -134,7 +140,8 @@ static struct rs_open *from_wire(const struct rs_trace *t, uint32_t tgid, const 
 	if (rs_list_empty(&first->of_wire))
 		return first;
 	pos = &first->of_wire;
-	for (unsigned i = 0; i < 16; i++) { /* a trace that is here more often: not worth a long look */
+	for (unsigned i = 0; i < 16;
+	     i++) { /* a trace that is here more often: not worth a long look */
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_wire);
 
 		if (memcmp(o->wire_span_id, wire->span_id, 8) == 0) {
@@ -174,7 +181,8 @@ static void take_wire(struct rs_root *r, const struct rs_msg *m, const struct rs
 	r->nstate = (uint16_t)rs_context_state(m, wire, r->state);
 }
 
-static struct rs_root *wire_root(struct rs_trace *t, const struct rs_msg *m, const struct rs_wire_ctx *wire)
+static struct rs_root *wire_root(struct rs_trace *t, const struct rs_msg *m,
+				 const struct rs_wire_ctx *wire)
 {
 	struct rs_root *r = rs_root_new(&t->roots);
 
@@ -191,7 +199,10 @@ static bool peer_local(struct rs_conn *c)
 	if (!c->peer_local) {
 		bool same = i->peer.addr[0] && strcmp(i->peer.addr, i->local.addr) == 0;
 
-		c->peer_local = same || strncmp(i->peer.addr, "127.", 4) == 0 || strcmp(i->peer.addr, "::1") == 0 ? 1 : 2;
+		c->peer_local = same || strncmp(i->peer.addr, "127.", 4) == 0 ||
+						strcmp(i->peer.addr, "::1") == 0
+					? 1
+					: 2;
 	}
 	return c->peer_local == 1;
 }
@@ -213,7 +224,8 @@ static void joined(struct rs_trace *t, struct rs_open *server, struct rs_open *c
 		return;
 	}
 	rs_root_of(server->root)->waiting = false;
-	if (!rs_root_merge(server->root, client->root) && !rs_root_merge(client->root, server->root)) {
+	if (!rs_root_merge(server->root, client->root) &&
+	    !rs_root_merge(client->root, server->root)) {
 		link_to(server, RS_LINK_SEQUENCE, client, true);
 		return;
 	}
@@ -237,7 +249,8 @@ static void server_request(struct rs_trace *t, struct rs_open *o, const struct r
 		if (o->root)
 			wire_add(t, o, wire.trace_id);
 		if (rs_context_other(&t->propagators, m, &wire, &other))
-			rs_trace_link(o, RS_LINK_OTHER_CONTEXT, other.trace_id, other.span_id, true);
+			rs_trace_link(o, RS_LINK_OTHER_CONTEXT, other.trace_id, other.span_id,
+				      true);
 	} else {
 		o->root = own_root(t, o);
 	}
@@ -297,7 +310,8 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 }
 
 /* Without a parent: what it may have to do with. */
-static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m, const struct rs_open *doubt)
+static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m,
+			const struct rs_open *doubt)
 {
 	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, m->tid);
 
@@ -325,7 +339,8 @@ static void link_opener(struct rs_open *o)
 static void client_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct rs_wire_ctx ctx, *wire = rs_context_extract(&t->propagators, m, &ctx) ? &ctx : NULL;
-	struct rs_connect *k = o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
+	struct rs_connect *k =
+		o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
 	struct rs_open *doubt, *parent, *server;
 	struct rs_thread *th;
 

@@ -21,20 +21,22 @@ struct kind {
 static const struct kind kinds[] = {
 	{ RS_FACT_RETRANSMIT, SAYS_COUNT, RS_K_RINGSPAN_COUNT, RS_K_RINGSPAN_TCP_RETRANSMITS,
 	  RS_SPAN_STR("tcp.retransmit") },
-	{ RS_FACT_RTO, SAYS_COUNT, RS_K_RINGSPAN_COUNT, RS_K_RINGSPAN_TCP_RTOS, RS_SPAN_STR("tcp.rto") },
-	{ RS_FACT_RESET_IN, SAYS_RECEIVE, RS_K_NETWORK_IO_DIRECTION, RS_K_RINGSPAN_TCP_RESET, RS_SPAN_STR("tcp.reset") },
+	{ RS_FACT_RTO, SAYS_COUNT, RS_K_RINGSPAN_COUNT, RS_K_RINGSPAN_TCP_RTOS,
+	  RS_SPAN_STR("tcp.rto") },
+	{ RS_FACT_RESET_IN, SAYS_RECEIVE, RS_K_NETWORK_IO_DIRECTION, RS_K_RINGSPAN_TCP_RESET,
+	  RS_SPAN_STR("tcp.reset") },
 	{ RS_FACT_RESET_OUT, SAYS_TRANSMIT, RS_K_NETWORK_IO_DIRECTION, RS_K_RINGSPAN_TCP_RESET,
 	  RS_SPAN_STR("tcp.reset") },
 	{ RS_FACT_CONNECTED, SAYS_VALUE, RS_K_RINGSPAN_DURATION_US, RS_K_RINGSPAN_TCP_CONNECT_US,
 	  RS_SPAN_STR("tcp.connect") },
 	{ RS_FACT_RUN_QUEUE, SAYS_VALUE, RS_K_RINGSPAN_DURATION_US, RS_K_RINGSPAN_RUN_QUEUE_WAIT_US,
 	  RS_SPAN_STR("thread.run_queue_wait") },
-	{ RS_FACT_PROC + RS_PROC_SIGNAL, SAYS_VALUE, RS_K_RINGSPAN_SIGNAL, RS_K_RINGSPAN_PROCESS_SIGNAL,
-	  RS_SPAN_STR("process.signal") },
-	{ RS_FACT_PROC + RS_PROC_OOM, SAYS_THAT, RS_K_RINGSPAN_PROCESS_OOM_KILL, RS_K_RINGSPAN_PROCESS_OOM_KILL,
-	  RS_SPAN_STR("process.oom_kill") },
-	{ RS_FACT_PROC + RS_PROC_EXIT, SAYS_EXIT, RS_K_PROCESS_EXIT_CODE, RS_K_RINGSPAN_PROCESS_EXIT,
-	  RS_SPAN_STR("process.exit") },
+	{ RS_FACT_PROC + RS_PROC_SIGNAL, SAYS_VALUE, RS_K_RINGSPAN_SIGNAL,
+	  RS_K_RINGSPAN_PROCESS_SIGNAL, RS_SPAN_STR("process.signal") },
+	{ RS_FACT_PROC + RS_PROC_OOM, SAYS_THAT, RS_K_RINGSPAN_PROCESS_OOM_KILL,
+	  RS_K_RINGSPAN_PROCESS_OOM_KILL, RS_SPAN_STR("process.oom_kill") },
+	{ RS_FACT_PROC + RS_PROC_EXIT, SAYS_EXIT, RS_K_PROCESS_EXIT_CODE,
+	  RS_K_RINGSPAN_PROCESS_EXIT, RS_SPAN_STR("process.exit") },
 };
 
 static const struct kind *kind_of(const struct rs_open_fact *f)
@@ -53,7 +55,8 @@ static struct rs_val number(int64_t v)
 
 static struct rs_val value_of(const struct kind *k, const struct rs_open_fact *f)
 {
-	static const struct str receive = RS_SPAN_STR("receive"), transmit = RS_SPAN_STR("transmit");
+	static const struct str receive = RS_SPAN_STR("receive"),
+				transmit = RS_SPAN_STR("transmit");
 	struct str dir = k->says == SAYS_RECEIVE ? receive : transmit;
 
 	switch ((enum says)k->says) {
@@ -65,7 +68,9 @@ static struct rs_val value_of(const struct kind *k, const struct rs_open_fact *f
 		return number((f->value >> 8) & 0xff);
 	case SAYS_RECEIVE:
 	case SAYS_TRANSMIT:
-		return (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)dir.len, .str = dir.ptr };
+		return (struct rs_val){ .type = RS_VAL_STR,
+					.len = (uint32_t)dir.len,
+					.str = dir.ptr };
 	case SAYS_THAT:
 		break;
 	}
@@ -89,7 +94,8 @@ static uint32_t attrs_of(const struct kind *k, const struct rs_open_fact *f, str
 
 static bool slow_answer(const struct rs_exchange *x)
 {
-	return x->has_response && x->end_ns - x->resp_start_ns >= RS_FIRST_BYTE_NS && x->resp_start_ns >= x->start_ns;
+	return x->has_response && x->end_ns - x->resp_start_ns >= RS_FIRST_BYTE_NS &&
+	       x->resp_start_ns >= x->start_ns;
 }
 
 static void summarise(const struct rs_open *o, struct rs_build *b)
@@ -101,7 +107,8 @@ static void summarise(const struct rs_open *o, struct rs_build *b)
 			rs_build_add(b, k->summary, value_of(k, &o->facts[i]));
 	}
 	if (slow_answer(&o->x))
-		rs_build_int(b, RS_K_RINGSPAN_FIRST_BYTE_US, (int64_t)(o->x.resp_start_ns - o->x.start_ns) / 1000);
+		rs_build_int(b, RS_K_RINGSPAN_FIRST_BYTE_US,
+			     (int64_t)(o->x.resp_start_ns - o->x.start_ns) / 1000);
 }
 
 void rs_trace_events(const struct rs_trace *t, const struct rs_open *o, struct rs_build *b)
@@ -133,13 +140,16 @@ void rs_trace_events(const struct rs_trace *t, const struct rs_open *o, struct r
 
 		if (!k)
 			continue;
-		ev[n++] = (struct rs_event){ .time_ns = o->facts[i].ts_ns + (uint64_t)t->wall_offset,
-					     .name = k->name,
-					     .attrs = { .a = own, .n = attrs_of(k, &o->facts[i], own) } };
+		ev[n++] =
+			(struct rs_event){ .time_ns = o->facts[i].ts_ns + (uint64_t)t->wall_offset,
+					   .name = k->name,
+					   .attrs = { .a = own,
+						      .n = attrs_of(k, &o->facts[i], own) } };
 	}
 	if (slow_answer(&o->x))
-		ev[n++] = (struct rs_event){ .time_ns = o->x.resp_start_ns + (uint64_t)t->wall_offset,
-					     .name = first_byte };
+		ev[n++] =
+			(struct rs_event){ .time_ns = o->x.resp_start_ns + (uint64_t)t->wall_offset,
+					   .name = first_byte };
 	s->events = ev;
 	s->nevents = n;
 }

@@ -83,7 +83,8 @@ bool rs_b3_parse(struct str header, struct rs_wire_ctx *ret)
 			return false;
 		c.flags = h.ptr[17] == '0' ? 0 : RS_TRACE_SAMPLED;
 	}
-	if (h.len > 18 && (h.ptr[18] != '-' || !unhex(str_from(h, 19), true, parent, sizeof(parent), &any)))
+	if (h.len > 18 &&
+	    (h.ptr[18] != '-' || !unhex(str_from(h, 19), true, parent, sizeof(parent), &any)))
 		return false;
 	*ret = c;
 	return true;
@@ -164,13 +165,14 @@ bool rs_sentry_parse(struct str header, struct str baggage, struct rs_wire_ctx *
 	struct rs_wire_ctx c = { .format = RS_PROP_SENTRY, .flags = RS_TRACE_SAMPLED };
 	struct str h = str_trim(header), decision = str_from(h, 49);
 
-	if (h.len < 49 || h.ptr[32] != '-' || !ids(str_at(h, 0, 32), 32, str_at(h, 33, 16), 16, true, &c))
+	if (h.len < 49 || h.ptr[32] != '-' ||
+	    !ids(str_at(h, 0, 32), 32, str_at(h, 33, 16), 16, true, &c))
 		return false;
 	if (decision.len && !str_eq(decision, STR("-0")) && !str_eq(decision, STR("-1")))
 		return false;
 	/* No decision in the header: the one its sender froze into the baggage, if any. */
-	if (decision.len ? decision.ptr[1] == '0' :
-			   str_eq(list_member(baggage, ',', STR("sentry-sampled")), STR("false")))
+	if (decision.len ? decision.ptr[1] == '0'
+			 : str_eq(list_member(baggage, ',', STR("sentry-sampled")), STR("false")))
 		c.flags = 0;
 	*ret = c;
 	return true;
@@ -223,8 +225,8 @@ static bool dd_priority(struct str s, int *ret)
 	return true;
 }
 
-bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority, struct str tags,
-		      struct rs_wire_ctx *ret)
+bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority,
+		      struct str tags, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_DATADOG };
 	uint64_t trace, span;
@@ -233,8 +235,8 @@ bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str prio
 	int p;
 
 	str_cut(trace_id, ',', &trace_id);
-	if (!str_u64(str_trim(trace_id), &trace) || !trace || !str_u64(str_trim(parent_id), &span) || !span ||
-	    !dd_priority(priority, &p))
+	if (!str_u64(str_trim(trace_id), &trace) || !trace ||
+	    !str_u64(str_trim(parent_id), &span) || !span || !dd_priority(priority, &p))
 		return false;
 	put64(c.trace_id + 8, trace);
 	put64(c.span_id, span);
@@ -267,13 +269,14 @@ static bool extract(enum rs_propagator format, const struct rs_msg *m, struct rs
 	case RS_PROP_TRACECONTEXT:
 		return rs_traceparent_parse(only(m, RS_F_TRACEPARENT), ret);
 	case RS_PROP_DATADOG:
-		return rs_datadog_parse(only(m, RS_F_DATADOG_TRACE_ID), only(m, RS_F_DATADOG_PARENT_ID),
-					only(m, RS_F_DATADOG_PRIORITY), only(m, RS_F_DATADOG_TAGS), ret);
+		return rs_datadog_parse(
+			only(m, RS_F_DATADOG_TRACE_ID), only(m, RS_F_DATADOG_PARENT_ID),
+			only(m, RS_F_DATADOG_PRIORITY), only(m, RS_F_DATADOG_TAGS), ret);
 	case RS_PROP_B3:
 		return rs_b3_parse(only(m, RS_F_B3), ret);
 	case RS_PROP_B3MULTI:
-		return b3multi_parse(only(m, RS_F_B3_TRACE_ID), only(m, RS_F_B3_SPAN_ID), only(m, RS_F_B3_SAMPLED),
-				     only(m, RS_F_B3_FLAGS), ret);
+		return b3multi_parse(only(m, RS_F_B3_TRACE_ID), only(m, RS_F_B3_SPAN_ID),
+				     only(m, RS_F_B3_SAMPLED), only(m, RS_F_B3_FLAGS), ret);
 	case RS_PROP_JAEGER:
 		return rs_jaeger_parse(only(m, RS_F_UBER_TRACE_ID), ret);
 	case RS_PROP_SENTRY:
@@ -296,7 +299,8 @@ static bool any_context(const struct rs_msg *m)
 	return false;
 }
 
-bool rs_context_extract(const struct rs_propagators *p, const struct rs_msg *m, struct rs_wire_ctx *ret)
+bool rs_context_extract(const struct rs_propagators *p, const struct rs_msg *m,
+			struct rs_wire_ctx *ret)
 {
 	if (!any_context(m))
 		return false;
@@ -307,8 +311,8 @@ bool rs_context_extract(const struct rs_propagators *p, const struct rs_msg *m, 
 	return false;
 }
 
-bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m, const struct rs_wire_ctx *c,
-		      struct rs_wire_ctx *ret)
+bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m,
+		      const struct rs_wire_ctx *c, struct rs_wire_ctx *ret)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		struct rs_wire_ctx other;
@@ -398,7 +402,8 @@ static size_t append(char *buf, size_t n, size_t max, struct str s)
 /* What Datadog's own tracers make of their headers when they go on as W3C: dd=s:PRIORITY;t.NAME:VALUE… */
 static size_t dd_state(const struct rs_msg *m, char *buf)
 {
-	struct str priority = str_trim(only(m, RS_F_DATADOG_PRIORITY)), tags = only(m, RS_F_DATADOG_TAGS);
+	struct str priority = str_trim(only(m, RS_F_DATADOG_PRIORITY)),
+		   tags = only(m, RS_F_DATADOG_TAGS);
 	size_t n = append(buf, 0, DD_MEMBER_MAX, STR("dd="));
 
 	if (!priority.len)
@@ -412,7 +417,8 @@ static size_t dd_state(const struct rs_msg *m, char *buf)
 
 		tags = str_cut(tags, ',', &pair);
 		value = str_cut(str_trim(pair), '=', &key);
-		if (!str_starts(key, STR("_dd.p.")) || !value.len || str_eq(key, STR("_dd.p.upstream_services")) ||
+		if (!str_starts(key, STR("_dd.p.")) || !value.len ||
+		    str_eq(key, STR("_dd.p.upstream_services")) ||
 		    n + key.len + value.len > DD_MEMBER_MAX)
 			continue;
 		n = append(buf, n, DD_MEMBER_MAX, STR(";t."));
@@ -421,13 +427,16 @@ static size_t dd_state(const struct rs_msg *m, char *buf)
 		for (size_t i = 0; i < value.len; i++) {
 			char c = value.ptr[i];
 
-			buf[n++] = c == '=' ? '~' : c < 0x20 || c > 0x7e || strchr(",;~", c) ? '_' : c;
+			buf[n++] = c == '='				      ? '~'
+				   : c < 0x20 || c > 0x7e || strchr(",;~", c) ? '_'
+									      : c;
 		}
 	}
 	return rs_tracestate_valid(str_of(buf, n)) ? n : 0;
 }
 
-size_t rs_context_state(const struct rs_msg *m, const struct rs_wire_ctx *c, char buf[RS_TRACE_STATE_MAX])
+size_t rs_context_state(const struct rs_msg *m, const struct rs_wire_ctx *c,
+			char buf[RS_TRACE_STATE_MAX])
 {
 	if (c->format == RS_PROP_TRACECONTEXT)
 		return w3c_state(m, buf);
@@ -440,10 +449,14 @@ bool rs_propagators_parse(struct str list, struct rs_propagators *ret, struct st
 		struct str name;
 		enum rs_propagator id;
 	} names[] = {
-		{ { "tracecontext", 12 }, RS_PROP_TRACECONTEXT }, { { "datadog", 7 }, RS_PROP_DATADOG },
-		{ { "b3", 2 }, RS_PROP_B3 },			  { { "b3multi", 7 }, RS_PROP_B3MULTI },
-		{ { "jaeger", 6 }, RS_PROP_JAEGER },		  { { "sentry", 6 }, RS_PROP_SENTRY },
-		{ { "xray", 4 }, RS_PROP_XRAY },		  { { "baggage", 7 }, RS_PROP_COUNT },
+		{ { "tracecontext", 12 }, RS_PROP_TRACECONTEXT },
+		{ { "datadog", 7 }, RS_PROP_DATADOG },
+		{ { "b3", 2 }, RS_PROP_B3 },
+		{ { "b3multi", 7 }, RS_PROP_B3MULTI },
+		{ { "jaeger", 6 }, RS_PROP_JAEGER },
+		{ { "sentry", 6 }, RS_PROP_SENTRY },
+		{ { "xray", 4 }, RS_PROP_XRAY },
+		{ { "baggage", 7 }, RS_PROP_COUNT },
 		{ { "none", 4 }, RS_PROP_COUNT },
 	};
 	unsigned taken = 0;

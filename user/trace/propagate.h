@@ -37,7 +37,7 @@ struct rs_propagators {
 };
 
 #define RS_TRACE_SAMPLED 0x01 /* W3C trace flags */
-#define RS_TRACE_RANDOM  0x02
+#define RS_TRACE_RANDOM	 0x02
 
 struct rs_wire_ctx {
 	uint8_t trace_id[16];
@@ -54,11 +54,12 @@ struct rs_wire_ctx {
 bool rs_propagators_parse(struct str list, struct rs_propagators *ret, struct str *ret_unknown);
 
 /* The first valid context of a request, in the order of p. False (and *ret untouched): there is none. */
-bool rs_context_extract(const struct rs_propagators *p, const struct rs_msg *m, struct rs_wire_ctx *ret);
+bool rs_context_extract(const struct rs_propagators *p, const struct rs_msg *m,
+			struct rs_wire_ctx *ret);
 
 /* A valid context in the same request that belongs to another trace than `c`. */
-bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m, const struct rs_wire_ctx *c,
-		      struct rs_wire_ctx *ret);
+bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m,
+		      const struct rs_wire_ctx *c, struct rs_wire_ctx *ret);
 
 #define RS_TRACE_STATE_MAX 1024 /* bytes of tracestate kept; a longer one is dropped whole */
 
@@ -66,7 +67,8 @@ bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m, co
  * The tracestate that goes with context c, written to buf: a traceparent's, or what a Datadog header says
  * as `dd=` member. Returns its length, 0: none.
  */
-size_t rs_context_state(const struct rs_msg *m, const struct rs_wire_ctx *c, char buf[RS_TRACE_STATE_MAX]);
+size_t rs_context_state(const struct rs_msg *m, const struct rs_wire_ctx *c,
+			char buf[RS_TRACE_STATE_MAX]);
 
 /* The formats, one by one. False: not to be used; *ret is untouched. */
 bool rs_traceparent_parse(struct str header, struct rs_wire_ctx *ret);
@@ -74,8 +76,8 @@ bool rs_b3_parse(struct str header, struct rs_wire_ctx *ret);
 bool rs_jaeger_parse(struct str header, struct rs_wire_ctx *ret);
 bool rs_sentry_parse(struct str header, struct str baggage, struct rs_wire_ctx *ret);
 bool rs_xray_parse(struct str header, struct rs_wire_ctx *ret);
-bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority, struct str tags,
-		      struct rs_wire_ctx *ret);
+bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority,
+		      struct str tags, struct rs_wire_ctx *ret);
 
 /* Is a tracestate header worth passing on? At most 32 members of key=value, as section 3.3 says. */
 bool rs_tracestate_valid(struct str header);

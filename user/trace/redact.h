@@ -30,7 +30,7 @@ struct rs_redact_headers {
 };
 
 struct rs_redact {
-	bool drops; /* some bit of `drop` is set */
+	bool drops;			       /* some bit of `drop` is set */
 	uint64_t drop[(RS_K_COUNT + 63) / 64]; /* bits by enum rs_known_key */
 	uint32_t nquery;
 	struct str query[RS_REDACT_QUERY]; /* case-sensitive */

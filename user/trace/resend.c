@@ -23,21 +23,24 @@ static struct rs_attempt *kept(struct rs_trace *t, struct rs_open *o)
 void rs_resend_begin(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct str method = rs_msg_field(m, RS_F_HTTP1_METHOD);
-	uint64_t url = url_key(rs_msg_field(m, RS_F_HTTP1_HOST), rs_msg_field(m, RS_F_HTTP1_TARGET));
+	uint64_t url =
+		url_key(rs_msg_field(m, RS_F_HTTP1_HOST), rs_msg_field(m, RS_F_HTTP1_TARGET));
 	struct rs_attempt *before = kept(t, o);
 	bool retry, redirect;
 
 	if (!method.len)
 		return;
 	o->attempt.key = rs_hash_str(url, method) | 1;
-	if (!before || !before->key || (!o->parent && o->x.start_ns - before->end_ns > RS_RESEND_NS))
+	if (!before || !before->key ||
+	    (!o->parent && o->x.start_ns - before->end_ns > RS_RESEND_NS))
 		return;
 	retry = before->key == o->attempt.key && !before->location;
 	redirect = before->location == url;
 	if (!retry && !redirect)
 		return;
 	o->resend = o->attempt.count = before->count + 1;
-	rs_trace_link(o, retry ? RS_LINK_RETRY : RS_LINK_REDIRECT, before->trace_id, before->span_id, false);
+	rs_trace_link(o, retry ? RS_LINK_RETRY : RS_LINK_REDIRECT, before->trace_id,
+		      before->span_id, false);
 	before->key = before->location = 0;
 }
 
@@ -55,7 +58,8 @@ static uint64_t location_key(struct str location, struct str host)
 		return 0;
 	location = str_from(location, at + 3);
 	at = str_find(location, '/');
-	return url_key(str_at(location, 0, at), at < location.len ? str_from(location, at) : STR("/"));
+	return url_key(str_at(location, 0, at),
+		       at < location.len ? str_from(location, at) : STR("/"));
 }
 
 static unsigned status_code(struct str s)
@@ -73,8 +77,8 @@ void rs_resend_response(struct rs_open *o, const struct rs_msg *m)
 	case 303:
 	case 307:
 	case 308:
-		o->attempt.location =
-			location_key(rs_msg_field(m, RS_F_LOCATION), rs_x_req(&o->x, RS_F_HTTP1_HOST));
+		o->attempt.location = location_key(rs_msg_field(m, RS_F_LOCATION),
+						   rs_x_req(&o->x, RS_F_HTTP1_HOST));
 	}
 }
 
@@ -84,8 +88,8 @@ static bool failed(const struct rs_open *o)
 
 	if (!o->x.has_response)
 		return o->x.end == RS_XEND_CLOSED || o->x.end == RS_XEND_RESET;
-	return o->attempt.location || status >= 500 || status == 401 || status == 407 || status == 408 || status == 425 ||
-	       status == 429;
+	return o->attempt.location || status >= 500 || status == 401 || status == 407 ||
+	       status == 408 || status == 425 || status == 429;
 }
 
 void rs_resend_end(struct rs_trace *t, struct rs_open *o)

@@ -16,11 +16,11 @@
 
 struct rs_root {
 	uint8_t trace_id[16];
-	uint8_t flags;	   /* W3C trace flags */
-	bool fixed;	   /* the id came from the wire */
-	bool emitted;	   /* a span with this id has gone out */
-	bool waiting;	   /* may yet be merged: spans are held until until_ns */
-	uint16_t nstate;   /* bytes of tracestate */
+	uint8_t flags;	 /* W3C trace flags */
+	bool fixed;	 /* the id came from the wire */
+	bool emitted;	 /* a span with this id has gone out */
+	bool waiting;	 /* may yet be merged: spans are held until until_ns */
+	uint16_t nstate; /* bytes of tracestate */
 	uint32_t refs;
 	uint64_t until_ns;
 	struct rs_root *into; /* merged into this one (a reference), or NULL */

@@ -29,7 +29,8 @@ static void set_dark(struct rs_open *o, bool dark)
 void rs_thread_update(struct rs_open *o)
 {
 	if (o->thread)
-		set_dark(o, o->thread->at != o && !o->waits && !o->x.has_response && o->x.request_done);
+		set_dark(o, o->thread->at != o && !o->waits && !o->x.has_response &&
+				    o->x.request_done);
 }
 
 void rs_thread_leave(struct rs_open *o)
@@ -120,5 +121,6 @@ struct rs_open *rs_thread_certain(const struct rs_thread *th)
 
 struct rs_open *rs_thread_last(const struct rs_thread *th)
 {
-	return rs_list_empty(&th->open) ? NULL : rs_list_entry(th->open.prev, struct rs_open, of_thread);
+	return rs_list_empty(&th->open) ? NULL
+					: rs_list_entry(th->open.prev, struct rs_open, of_thread);
 }

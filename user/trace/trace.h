@@ -62,7 +62,8 @@ struct rs_trace {
 	struct rs_threads threads;
 	struct rs_connects connects;
 	struct rs_joins joins;
-	struct rs_map by_wire; /* process and trace from the wire -> its server requests (rs_open.of_wire) */
+	struct rs_map
+		by_wire; /* process and trace from the wire -> its server requests (rs_open.of_wire) */
 	struct rs_pool roots;
 	struct rs_pair *pair;
 	struct rs_counters *n;
@@ -87,8 +88,8 @@ void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tid);
 void rs_trace_conn_gone(struct rs_trace *t, struct rs_conn *c);
 
 /* Notes a link; the ones over RS_PAIR_LINKS are counted. remote: of another process. */
-void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16], const uint8_t span_id[8],
-		   bool remote);
+void rs_trace_link(struct rs_open *o, enum rs_link_type type, const uint8_t trace_id[16],
+		   const uint8_t span_id[8], bool remote);
 
 /* The exchange has ended: it is no thread's and no request's any more. */
 void rs_trace_end(struct rs_trace *t, struct rs_open *o);
@@ -99,6 +100,7 @@ void rs_trace_forget(struct rs_trace *t, struct rs_open *o);
 
 /* A finished exchange as a span of proc's resource in the batch. 0, or -ENOMEM when the batch is full:
  * send it, reset it, and call again. */
-int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc, struct rs_batch *b);
+int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc,
+		      struct rs_batch *b);
 
 #endif
