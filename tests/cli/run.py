@@ -286,6 +286,16 @@ def test_replay_text():
         expect("\x1b[" in ringspan("replay", d("s.jsonl"), "--color", "always").stdout, "no colours")
 
 
+def test_otel_variables():
+    """What is wrong in OTEL_* variables is ignored with a warning; a flag's is wrong usage."""
+    with Dir() as d:
+        script = d("s.jsonl", SCRIPT)
+        done = ringspan("replay", script, env={"OTEL_TRACES_SAMPLER": "allways_on"})
+        expect(done.returncode == 0 and "GET /one" in done.stdout, done)
+        expect(done.stderr.startswith("ringspan: warning: OTEL_TRACES_SAMPLER: unknown value 'allways_on'"), done)
+        fails(ringspan("replay", script, "--sampler", "allways_on"), 2, "--sampler: unknown value 'allways_on'")
+
+
 def test_full_disk():
     with Dir() as d, open("/dev/full", "w", encoding="utf-8") as full:
         script = d("s.jsonl", SCRIPT)

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -139,6 +140,46 @@ static void test_precedence(void **state)
 	rs_config_release(&cfg);
 	unsetenv("RINGSPAN_RING_SIZE");
 	unsetenv("RINGSPAN_CAPTURE");
+}
+
+/* A mistyped OTEL_* value is a warning and the next variable or the default; a flag stays an error. */
+static void test_otel_environment(void **state)
+{
+	struct rs_config cfg;
+
+	(void)state;
+	setenv("OTEL_TRACES_SAMPLER", "allways_on", 1);
+	setenv("OTEL_BSP_SCHEDULE_DELAY", "0", 1);
+	setenv("OTEL_BSP_MAX_QUEUE_SIZE", "many", 1);
+	setenv("OTEL_EXPORTER_OTLP_INSECURE", "maybe", 1);
+	setenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+	assert_int_equal(load(&cfg, RS_CMD_run, 0), 0);
+	assert_int_equal(cfg.nwarnings, 5);
+	assert_string_equal(cfg.warnings[0],
+			    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: unknown value 'http'; did you "
+			    "mean 'http/protobuf'? (http/protobuf|grpc|http/json)");
+	assert_string_equal(cfg.err, "");
+	assert_int_equal(cfg.sampler, 0);
+	assert_int_equal(cfg.source[RS_O_sampler], RS_FROM_DEFAULT);
+	assert_int_equal(cfg.batch_age, 500000000);
+	assert_int_equal(cfg.queue_spans, 200000);
+	assert_false(cfg.insecure);
+	assert_int_equal(cfg.otlp_protocol, 1);
+	rs_config_release(&cfg);
+	assert_true(load(&cfg, RS_CMD_run, 1, "--sampler=allways_on") < 0);
+	assert_non_null(strstr(cfg.err, "--sampler: unknown value 'allways_on'"));
+	rs_config_release(&cfg);
+	unsetenv("OTEL_TRACES_SAMPLER");
+	unsetenv("OTEL_BSP_SCHEDULE_DELAY");
+	unsetenv("OTEL_BSP_MAX_QUEUE_SIZE");
+	unsetenv("OTEL_EXPORTER_OTLP_INSECURE");
+	unsetenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
+	setenv("DD_TRACE_AGENT_PORT", "x", 1);
+	assert_true(load(&cfg, RS_CMD_run, 0) < 0);
+	rs_config_release(&cfg);
+	unsetenv("OTEL_EXPORTER_OTLP_PROTOCOL");
+	unsetenv("DD_TRACE_AGENT_PORT");
 }
 
 static void test_file(void **state)
@@ -275,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_errors_name_the_place),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_otel_environment),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_file_cut_anywhere),
 		cmocka_unit_test(test_values),

@@ -422,6 +422,19 @@ static const char *with_unit(struct rs_config *cfg, const struct rs_option *o, c
 	return text;
 }
 
+/* OpenTelemetry's variables are set for many programs at once: what is wrong in them stops none. */
+static void warn_instead(struct rs_config *cfg)
+{
+	size_t n = strlen(cfg->err) + 1;
+	char *text = rs_arena_alloc(&cfg->arena, n);
+
+	if (text && cfg->nwarnings < RS_CONFIG_WARNINGS) {
+		memcpy(text, cfg->err, n);
+		cfg->warnings[cfg->nwarnings++] = text;
+	}
+	cfg->err[0] = 0;
+}
+
 static int read_environment(struct rs_config *cfg)
 {
 	for (int id = 0; id < RS_O_COUNT; id++) {
@@ -443,9 +456,11 @@ static int read_environment(struct rs_config *cfg)
 				continue;
 			value = with_unit(cfg, o, name, value);
 			err = rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_ENV, name, value);
-			if (err)
+			if (!err)
+				break;
+			if (strncmp(name, "OTEL_", 5) != 0)
 				return err;
-			break;
+			warn_instead(cfg);
 		}
 	}
 	return 0;

@@ -16,7 +16,8 @@
 #include "shared/config.h"
 #include "base/arena.h"
 
-#define RS_CONFIG_PIDS 64 /* -p at most */
+#define RS_CONFIG_PIDS	   64 /* -p at most */
+#define RS_CONFIG_WARNINGS 32
 
 enum rs_command_id {
 #define RS_COMMAND(id, name, args, summary) RS_CMD_##id,
@@ -95,6 +96,9 @@ struct rs_config {
 	int nargs;
 	char *const *cmd; /* what follows --, NULL-terminated as argv is; NULL without -- */
 	struct rs_arena arena;
+	/* Lines about OpenTelemetry's variables that are not followed; in the arena. */
+	const char *warnings[RS_CONFIG_WARNINGS];
+	int nwarnings;
 	char err[512]; /* what was wrong, after a function here has failed */
 };
 
@@ -105,7 +109,8 @@ void rs_config_release(struct rs_config *cfg);
 /*
  * argv: what follows the command's name; its order is changed (options first, as getopt does). Reads the
  * config file and the environment too, unless --help was given. 0, or -EINVAL and err (and for the file
- * also -errno).
+ * also -errno). A value of an OTEL_* variable that cannot be taken is a warning, not an error: their
+ * specification wants the setting ignored.
  */
 int rs_config_load(struct rs_config *cfg, int argc, char **argv);
 
