@@ -28,7 +28,7 @@ static void on_flush(void *arg, const struct rs_batch *b)
 	struct replay *r = arg;
 	int rc;
 
-	if (r->exporters.n) {
+	if (r->exporters.loop) { /* of none, too: there is no other output then */
 		rs_exporters_batch(&r->exporters, b);
 		/* A file can wait: nothing is dropped for being read too fast. */
 		while (rs_exporters_held(&r->exporters) > r->queue_spans / 2 &&

@@ -286,6 +286,14 @@ def test_replay_text():
         expect("\x1b[" in ringspan("replay", d("s.jsonl"), "--color", "always").stdout, "no colours")
 
 
+def test_replay_to_none():
+    with Dir() as d:
+        script = d("s.jsonl", SCRIPT)
+        for names in ("none", ",", "none,none"):
+            done = ringspan("replay", script, "--exporter", names)
+            expect(done.returncode == 0 and not done.stdout and not done.stderr, f"{names}: {done}")
+
+
 def test_otel_variables():
     """What is wrong in OTEL_* variables is ignored with a warning; a flag's is wrong usage."""
     with Dir() as d:
