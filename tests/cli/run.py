@@ -5,6 +5,7 @@
 Each case runs build/ringspan and looks at exit code, standard output and error. Errors are one line that
 says what, which, why and what to do. Cases that need root or a BPF-capable kernel are skipped without.
 """
+import http.client
 import http.server
 import json
 import os
@@ -474,6 +475,75 @@ def test_not_an_agent():
         done = ringspan("status", "--socket", d("s"))
         fails(done, 1, "no ")
         expect("\x1b" not in done.stderr, "the terminal was given orders")
+
+
+def ask(port, path, method="GET"):
+    """Status, content type and text of the agent's own HTTP server."""
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
+    try:
+        c.request(method, path)
+        r = c.getresponse()
+        return r.status, r.getheader("Content-Type"), r.read().decode()
+    finally:
+        c.close()
+
+
+def prometheus(text):
+    """{name{labels}: value} of Prometheus text, or Failure where it is none: every series after its HELP and
+    TYPE, the lines of a name together, no series twice, counters called _total, values that are numbers."""
+    types, series, done, name = {}, {}, set(), None
+    expect(text.endswith("\n"), "no line end at the end")
+    for line in text.splitlines():
+        head = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)", line)
+        if head:
+            if head[1] == "HELP":
+                done.add(name)
+                name = head[2]
+                expect(name not in done, f"two places: {line}")
+            expect(head[2] == name and name not in types, f"not in order: {line}")
+            if head[1] == "TYPE":
+                expect(head[3] in ("counter", "gauge"), line)
+                expect(head[3] != "counter" or name.endswith("_total"), line)
+                types[name] = head[3]
+            continue
+        label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'
+        sample = re.fullmatch(r"([a-zA-Z_:][a-zA-Z0-9_:]*)((?:\{" + label + "(?:," + label + r")*\})?) (\S+)", line)
+        expect(sample, f"no sample: {line!r}")
+        expect(sample[1] == name and name in types, f"not under its TYPE: {line}")
+        expect(sample[1] + sample[2] not in series, f"twice: {line}")
+        series[sample[1] + sample[2]] = float(sample[3])
+    return series
+
+
+def test_listen():
+    """/metrics, /healthz and /readyz while spans are sent to one file and lost on the way to a closed port."""
+    needs_capture()
+    with socket.socket() as free, socket.socket() as closed:
+        for s in (free, closed):
+            s.bind(("127.0.0.1", 0))
+        port, nobody = free.getsockname()[1], closed.getsockname()[1]
+        free.close()
+        with Dir() as d, Server() as web, Agent(
+                "run", "--socket", d("s"), "--listen", str(port), "--port", str(web.port), "--exporter",
+                f"file={d('spans.jsonl')},zipkin=http://me:my-secret@127.0.0.1:{nobody}/x?key=my-secret"):
+            expect(ask(port, "/healthz")[::2] == (200, "ok\n"), ask(port, "/healthz"))
+            expect(ask(port, "/readyz")[::2] == (200, "capturing\n"), ask(port, "/readyz"))
+            expect(ask(port, "/nothing")[0] == 404, "an unknown path is found")
+            expect(ask(port, "/metrics", "POST")[0] == 405, "POST is taken")
+            web.get()
+            end = time.monotonic() + WAIT
+            sent = 'ringspan_exporter_sent_spans_total{exporter="file"}'
+            while True:
+                status, kind, text = ask(port, "/metrics")
+                expect(status == 200 and kind.startswith("text/plain; version=0.0.4"), f"{status} {kind}")
+                expect("my-secret" not in text, "a secret is shown")
+                series = prometheus(text)
+                if series[sent] > 0 or time.monotonic() > end:
+                    break
+                time.sleep(0.1)
+            expect(series[sent] > 0, f"nothing sent: {text}")
+            expect(series['ringspan_exporter_sent_spans_total{exporter="zipkin"}'] == 0, text)
+            expect(series['ringspan_exporter_queue_spans{exporter="zipkin"}'] > 0, text)
 
 
 # -- ends ------------------------------------------------------------------------------------------------------------
