@@ -319,6 +319,9 @@ static int open_output(struct agent *a)
 		a->exporters.on_rate = on_rate;
 		a->exporters.rate_arg = &a->sampler;
 		rc = rs_exporters_open(&a->exporters, &a->loop, cfg, err, sizeof(err));
+		if (*a->exporters.unknown)
+			rs_warn("OTEL_TRACES_EXPORTER: unknown exporter '%s'; it is ignored",
+				a->exporters.unknown);
 		if (rc)
 			rs_error("%s", err);
 		return rc == -EINVAL ? RS_EXIT_USAGE : rc ? RS_EXIT_FAILED : RS_EXIT_OK;

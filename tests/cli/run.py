@@ -305,6 +305,19 @@ def test_otel_variables():
         fails(ringspan("replay", script, "--sampler", "allways_on"), 2, "--sampler: unknown value 'allways_on'")
 
 
+def test_otel_exporter_names():
+    """A name in OTEL_TRACES_EXPORTER that is unknown is ignored; elsewhere it is wrong usage."""
+    needs_capture()
+    with Dir() as d:
+        run = ("run", "--duration", "50ms", "--socket", d("s"))
+        for names in ("jaeger", "jaeger,console"):
+            done = ringspan(*run, env={"OTEL_TRACES_EXPORTER": names})
+            expect(done.returncode == 0 and "warning: OTEL_TRACES_EXPORTER: unknown exporter 'jaeger'" in done.stderr,
+                   f"{names}: {done}")
+        fails(ringspan(*run, env={"RINGSPAN_EXPORTER": "jaeger"}), 2, "unknown exporter 'jaeger'")
+        fails(ringspan(*run, "--exporter", "jaeger"), 2, "unknown exporter 'jaeger'")
+
+
 def test_full_disk():
     with Dir() as d, open("/dev/full", "w", encoding="utf-8") as full:
         script = d("s.jsonl", SCRIPT)

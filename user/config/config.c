@@ -445,6 +445,7 @@ static int read_environment(struct rs_config *cfg)
 		if (!takes(o, cfg->command) || cfg->source[id] == RS_FROM_FLAG)
 			continue;
 		while (rest.len) {
+			enum rs_config_source from;
 			char name[64];
 			const char *value;
 			int err;
@@ -455,10 +456,11 @@ static int read_environment(struct rs_config *cfg)
 			if (!value || !*value)
 				continue;
 			value = with_unit(cfg, o, name, value);
-			err = rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_ENV, name, value);
+			from = strncmp(name, "OTEL_", 5) ? RS_FROM_ENV : RS_FROM_OTEL;
+			err = rs_option_set(cfg, (enum rs_option_id)id, from, name, value);
 			if (!err)
 				break;
-			if (strncmp(name, "OTEL_", 5) != 0)
+			if (from == RS_FROM_ENV)
 				return err;
 			warn_instead(cfg);
 		}

@@ -62,7 +62,8 @@ struct rs_config_comms {
 enum rs_config_source {
 	RS_FROM_DEFAULT,
 	RS_FROM_FILE,
-	RS_FROM_ENV,
+	RS_FROM_OTEL, /* an OTEL_* variable: what is wrong in it is ignored, with a warning */
+	RS_FROM_ENV,  /* another */
 	RS_FROM_FLAG,
 };
 

@@ -93,7 +93,12 @@ static int add_list(struct rs_exporters *x, const struct rs_config *cfg, struct 
 	while (!rc && list.len) {
 		list = str_cut(list, ',', &one);
 		one = str_cut(str_trim(one), '=', &name);
-		if (name.len && !str_eq(name, STR("none")))
+		if (!name.len || str_eq(name, STR("none")))
+			continue;
+		if (cfg->source[RS_O_exporter] == RS_FROM_OTEL &&
+		    !rs_exporter_find(alias(cfg, name)))
+			snprintf(x->unknown, sizeof(x->unknown), "%.*s", STR_ARG(name));
+		else
 			rc = add(x, cfg, name, one, err, size);
 	}
 	return rc;
@@ -136,7 +141,10 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 		return rc;
 	}
 	if (cfg->exporter)
-		return add_list(x, cfg, str_c(cfg->exporter), err, size);
+		rc = add_list(x, cfg, str_c(cfg->exporter), err, size);
+	/* Where no name is known it is as if there was no list. */
+	if (rc || (cfg->exporter && (x->n || !*x->unknown)))
+		return rc;
 	return add_from_environment(x, cfg, err, size);
 }
 

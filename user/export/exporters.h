@@ -22,6 +22,8 @@ struct rs_exporters {
 	/* The backend's sampling rates, for whoever samples; set before opening. May be NULL. */
 	void (*on_rate)(void *arg, struct str service, struct str env, double rate);
 	void *rate_arg;
+	/* A name in OTEL_TRACES_EXPORTER that is none of an exporter, after opening; it is ignored. */
+	char unknown[64];
 	int n;
 	struct rs_exporter e[RS_EXPORTERS_MAX];
 };
