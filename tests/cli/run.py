@@ -305,6 +305,27 @@ def test_otel_variables():
         fails(ringspan("replay", script, "--sampler", "allways_on"), 2, "--sampler: unknown value 'allways_on'")
 
 
+def test_otlp_headers():
+    """One that cannot be sent is left out and told of, by number; the others and the spans arrive."""
+    seen = []
+
+    class Receiver(Quiet):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append(self.headers)
+            self.do_GET()
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Receiver) as server, Dir() as d:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = ringspan("replay", d("s.jsonl", SCRIPT), "--exporter", f"otlp-http=http://127.0.0.1:{server.server_port}",
+                        "--otlp-headers", "good=a%20b,bad=my-secret%0d%0aX-Other: 1,Bearer my-secret")
+        server.shutdown()
+        expect(done.returncode == 0 and "OTLP header 2 cannot be sent" in done.stderr, done)
+        expect("my-secret" not in done.stderr, f"a secret is shown: {done}")
+        expect(len(seen) == 1 and seen[0]["good"] == "a b", f"{[h.items() for h in seen]}")
+        expect(not seen[0]["bad"] and not seen[0]["X-Other"], f"{seen[0].items()}")
+
+
 def test_otel_exporter_names():
     """A name in OTEL_TRACES_EXPORTER that is unknown is ignored; elsewhere it is wrong usage."""
     needs_capture()

@@ -58,12 +58,26 @@ static void hide(struct rs_exporter *e, const char *value)
 		rs_exporter_secret(e, rs_exporter_str(e, str_c(space + 1)));
 }
 
+/* Can it be sent: a name without white space, no control characters in either? */
+static bool header_ok(const char *key, const char *value)
+{
+	for (const char *p = key; *p; p++) {
+		if ((unsigned char)*p <= ' ' || *p == ':' || *p == 0x7f)
+			return false;
+	}
+	for (const char *p = value; *p; p++) {
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+			return false;
+	}
+	return *key;
+}
+
 void rs_otlp_headers(struct rs_send *s, bool lower)
 {
 	struct str rest = str_c(s->e->cfg->otlp_headers), one, name;
 	bool first = s->e->requests == 0;
 
-	while (rest.len) {
+	for (int nth = 1; rest.len; nth++) {
 		char key[256], value[4096];
 
 		rest = str_cut(rest, ',', &one);
@@ -77,6 +91,16 @@ void rs_otlp_headers(struct rs_send *s, bool lower)
 			*p = str_lower_char(*p);
 		if (first)
 			hide(s->e, value);
+		if (!header_ok(key, value)) {
+			/* Told once, and by number: what is no name may be a key. */
+			if (first)
+				rs_exporter_error(
+					s->e,
+					"OTLP header %d cannot be sent: its name has spaces, "
+					"or it has control characters",
+					nth);
+			continue;
+		}
 		rs_http_header(&s->req, "%s: %s", key, value);
 	}
 }
