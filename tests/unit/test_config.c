@@ -170,6 +170,10 @@ static void test_otel_environment(void **state)
 	assert_true(load(&cfg, RS_CMD_run, 1, "--sampler=allways_on") < 0);
 	assert_non_null(strstr(cfg.err, "--sampler: unknown value 'allways_on'"));
 	rs_config_release(&cfg);
+	setenv("OTEL_TRACES_SAMPLER", "Always_ON", 1);
+	assert_int_equal(load(&cfg, RS_CMD_run, 0), 0);
+	assert_int_equal(cfg.sampler, 3);
+	rs_config_release(&cfg);
 	unsetenv("OTEL_TRACES_SAMPLER");
 	unsetenv("OTEL_BSP_SCHEDULE_DELAY");
 	unsetenv("OTEL_BSP_MAX_QUEUE_SIZE");

@@ -72,13 +72,13 @@ static bool takes(const struct rs_option *o, enum rs_command_id command)
 }
 
 /* Number of the value in "a|b|c", or -1. */
-static int enum_value(const char *values, struct str v)
+static int enum_value(const char *values, struct str v, bool any_case)
 {
 	struct str rest = str_c(values), one;
 
 	for (int i = 0; rest.len; i++) {
 		rest = str_cut(rest, '|', &one);
-		if (str_eq(one, v))
+		if (str_eq(one, v) || (any_case && str_ieq(one, v)))
 			return i;
 	}
 	return -1;
@@ -221,7 +221,7 @@ int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_so
 		*(const char **)member(cfg, o) = value;
 		break;
 	case RS_OT_ENUM:
-		n = enum_value(o->arg, v);
+		n = enum_value(o->arg, v, from == RS_FROM_OTEL);
 		if (n < 0)
 			return bad_enum(cfg, o, where, v);
 		*(int *)member(cfg, o) = n;
