@@ -233,6 +233,15 @@ def case_reset():
     server.close()
 
 
+def case_answer_cut_off():
+    """200, and the connection ends within the answer's body: the spans have been taken, and are not sent again."""
+    server = Server(PORT, lambda n, r: Answer(missing=100))
+    report = run(2000, 2000, "--exporter", f"otlp-http={URL}", "--drain-time", "30s")
+    all_sent(server, report, 2000)
+    expect(len(server.received) == 2000, f"{len(server.received)} spans arrived")
+    server.close()
+
+
 def case_idle_close():
     """Connections are closed after each answer, without a word: no failure, no loss."""
     server = Server(PORT, lambda n, r: Answer(hang_up=True))

@@ -13,11 +13,12 @@ import time
 class Answer:
     """What to do with one request. take: its spans count as received."""
 
-    def __init__(self, status=200, body=b"", headers=(), delay=0, take=None, reset=None, hang_up=False):
+    def __init__(self, status=200, body=b"", headers=(), delay=0, take=None, reset=None, hang_up=False, missing=0):
         self.status, self.body, self.headers, self.delay = status, body, headers, delay
         self.take = status // 100 == 2 if take is None else take
         self.reset = reset  # bytes of the body to read before the connection is reset
-        self.hang_up = hang_up  # close the connection after the answer, without saying so
+        self.hang_up = hang_up or missing > 0  # close the connection after the answer, without saying so
+        self.missing = missing  # bytes of the body that are promised and do not come
 
 
 def varint(b, i):
@@ -139,7 +140,7 @@ class Server:
             h.send_response(a.status)
             for name, value in a.headers:
                 h.send_header(name, value)
-            h.send_header("Content-Length", str(len(a.body)))
+            h.send_header("Content-Length", str(len(a.body) + a.missing))
             h.end_headers()
             h.wfile.write(a.body)
             h.wfile.flush()

@@ -249,7 +249,12 @@ static void on_done(void *arg, struct rs_http_req *r)
 	struct rs_item *it = s->item;
 	struct rs_verdict v = { 0 };
 
-	e->ops->verdict(s, &v);
+	/* HTTP's word is its status: a body that was cut off behind it takes nothing back. gRPC's comes in
+	 * the trailers. */
+	if (!e->ops->grpc && r->rc != CURLE_OK && r->sent_all && r->status / 100 == 2)
+		v.kind = RS_V_DONE;
+	else
+		e->ops->verdict(s, &v);
 	if (r->rc != CURLE_OK && r->sent_all && v.kind == RS_V_RETRY)
 		e->uncertain += it->spans;
 	if (v.kind == RS_V_DONE)
