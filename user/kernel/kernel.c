@@ -13,6 +13,7 @@
 #include "load.h"
 #include "ring.h"
 #include "ringspan.skel.h"
+#include "source/record.h"
 
 struct rs_kernel {
 	struct ringspan_bpf *skel;
@@ -31,29 +32,11 @@ struct rs_kernel {
 	void *arg;
 };
 
-/* Is the record what its type says, and no longer than what the ring gave? */
-static bool record_ok(const struct rs_ev_hdr *ev, size_t size)
-{
-	static const size_t least[] = {
-		[RS_EV_OPEN] = sizeof(struct rs_ev_open),
-		[RS_EV_DATA] = sizeof(struct rs_ev_data),
-		[RS_EV_CLOSE] = sizeof(struct rs_ev_close),
-		[RS_EV_FACT] = sizeof(struct rs_ev_fact),
-		[RS_EV_PROC] = sizeof(struct rs_ev_proc),
-	};
-	const struct rs_ev_data *d = (const void *)ev;
-
-	if (size < sizeof(*ev) || ev->len > size || ev->type == 0 || ev->type > RS_EV_PROC ||
-	    ev->len < least[ev->type])
-		return false;
-	return ev->type != RS_EV_DATA || (d->cap <= ev->len - sizeof(*d) && d->cap <= d->len);
-}
-
 static void on_sample(void *arg, const void *data, size_t size)
 {
 	struct rs_kernel *k = arg;
 
-	if (record_ok(data, size))
+	if (data && rs_record_valid(data, size))
 		k->fn(k->arg, data);
 	else
 		k->bad_records++;
