@@ -209,7 +209,7 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	if (ev->tgid)
 		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
 	if (ev->role == RS_ROLE_CLIENT && c->synced)
-		rs_trace_connect(&pl->trace, c->info.id, ev->tid);
+		rs_trace_connect(&pl->trace, c->info.id, ev->tgid, ev->tid);
 }
 
 static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
@@ -272,7 +272,7 @@ static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
 
 	pl->n.v[RS_C_CONN_FACTS]++;
 	if (ev->fact == RS_FACT_CONNECT) {
-		rs_trace_connect(&pl->trace, ev->conn, ev->value);
+		rs_trace_connect(&pl->trace, ev->conn, ev->tgid, rs_thread_id(ev->value, ev->task));
 		return;
 	}
 	if (ev->fact == RS_FACT_CONNECTED) {
@@ -323,6 +323,11 @@ static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
 		p->exited = true;
 }
 
+static void on_task(struct rs_pipeline *pl, const struct rs_ev_task *ev)
+{
+	rs_trace_task(&pl->trace, ev->conn ? rs_conns_find(&pl->conns, ev->conn) : NULL, ev);
+}
+
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 {
 	if (pl->done)
@@ -345,6 +350,9 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		break;
 	case RS_EV_PROC:
 		on_proc(pl, (const void *)ev);
+		break;
+	case RS_EV_TASK:
+		on_task(pl, (const void *)ev);
 		break;
 	default:
 		pl->n.v[RS_C_SOURCE_BAD]++;

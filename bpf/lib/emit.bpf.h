@@ -109,4 +109,19 @@ static __always_inline void rs_emit_fact(struct rs_conn *c, enum rs_ev_fact_kind
 	rs_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+/* connect(2) begins on this thread. */
+static __always_inline void rs_emit_connect(__u64 conn, __u64 pid_tgid, __u64 task)
+{
+	struct rs_ev_fact *r = RS_RESERVE(struct rs_ev_fact, RS_EV_FACT);
+
+	if (!r)
+		return;
+	r->conn = conn;
+	r->fact = RS_FACT_CONNECT;
+	r->value = (__u32)pid_tgid;
+	r->tgid = pid_tgid >> 32;
+	r->task = task;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+}
+
 #endif

@@ -4,6 +4,7 @@
  * outgoing connection; the connection itself is told of at its first transfer.
  */
 #include "lib/emit.bpf.h"
+#include "lib/go.bpf.h"
 
 /* Connects under way: address of struct sock -> when they began. */
 struct {
@@ -20,6 +21,14 @@ static __always_inline void connect_fact(struct sock *sk, enum rs_ev_fact_kind f
 	rs_emit_fact(&c, fact, value);
 }
 
+/* Before 5.15 the registers of a thread in the kernel cannot be had here. */
+static __always_inline __u64 goroutine(__u32 tgid)
+{
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return 0;
+	return rs_go_current(tgid, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(rs_tcp_connect, struct sock *sk, int from, int to)
 {
@@ -34,7 +43,7 @@ int BPF_PROG(rs_tcp_connect, struct sock *sk, int from, int to)
 			return 0;
 		now = bpf_ktime_get_ns();
 		bpf_map_update_elem(&rs_connects, &key, &now, BPF_ANY);
-		connect_fact(sk, RS_FACT_CONNECT, (__u32)pid_tgid);
+		rs_emit_connect(bpf_get_socket_cookie(sk), pid_tgid, goroutine(pid_tgid >> 32));
 		return 0;
 	}
 	if (from != TCP_SYN_SENT)

@@ -64,7 +64,10 @@ int BPF_PROG(rs_proc_exec, struct task_struct *task)
 {
 	struct rs_ev_proc *r;
 
-	if (!known(task->tgid))
+	__u32 tgid = task->tgid;
+
+	bpf_map_delete_elem(&rs_go, &tgid);
+	if (!known(tgid))
 		return 0;
 	r = begin(task, RS_PROC_EXEC);
 	if (!r)
@@ -98,6 +101,7 @@ int BPF_PROG(rs_proc_exit, struct task_struct *task)
 		rs_submit(r, BPF_RB_NO_WAKEUP);
 	}
 	bpf_map_delete_elem(&rs_seen, &tgid);
+	bpf_map_delete_elem(&rs_go, &tgid);
 	bpf_map_delete_elem(&rs_pids, &tgid);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "lib/capture.bpf.h"
 #include "lib/runq.bpf.h"
 #include "lib/conn.bpf.h"
+#include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
 
@@ -147,6 +148,8 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	rs_run_queue(c, dir, (__u32)pid_tgid);
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
+	s->ev.task =
+		rs_go_current(tgid, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
 	if (c->tcp)
 		sequence(c, s, sk, &seg, (__u32)pid_tgid);
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);

@@ -7,6 +7,7 @@
  */
 #include "lib/capture.bpf.h"
 #include "lib/conn.bpf.h"
+#include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
 
@@ -168,6 +169,7 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	}
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
+	s->ev.task = rs_go_current(tgid, regs);
 	if (kind == RS_SYS_MMSG && ret > 1)
 		kind = RS_SYS_NONE;
 	seg.nodata = (flags & MSG_TRUNC) || !rs_locate(s, regs, kind);

@@ -22,6 +22,18 @@ struct rs_bpf_config {
 	__u32 head_bytes; /* bytes of a message's head to copy over several records, <= RS_HEAD_MAX */
 };
 
+/* Value of the rs_go map (key: tgid): how this process's Go runtime is laid out, in bytes. */
+struct rs_bpf_go {
+	__u32 goid;	     /* in runtime.g */
+	__u32 parent;	     /* parentGoid, in runtime.g; 0: before Go 1.21 */
+	__u32 pconn_conn;    /* in net/http.persistConn: an interface */
+	__u32 h2_sc_conn;    /* in net/http.http2serverConn: an interface */
+	__u32 h2_rw_rws;     /* in net/http.http2responseWriter: a pointer */
+	__u32 h2_rws_stream; /* in net/http.http2responseWriterState: a pointer */
+	__u32 h2_stream_id;  /* in net/http.http2stream */
+	__u32 pad_;
+};
+
 /* Value of the rs_policy map (key: cookie): what user space wants of one connection. */
 struct rs_bpf_policy {
 	__u64 skip_until

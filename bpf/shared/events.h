@@ -22,6 +22,7 @@ enum rs_ev_type {
 	RS_EV_CLOSE = 3, /* struct rs_ev_close: one direction, or all of a connection, has ended */
 	RS_EV_FACT = 4,	 /* struct rs_ev_fact: something the kernel knows about a connection */
 	RS_EV_PROC = 5,	 /* struct rs_ev_proc: a process's life */
+	RS_EV_TASK = 6,	 /* struct rs_ev_task: what a task of a process's own does */
 };
 
 /* Direction as the process sees it: a server's request is IN, a client's is OUT. */
@@ -130,6 +131,7 @@ struct rs_ev_data {
 	__u8 source;   /* enum rs_ev_source */
 	__u8 tail_len; /* bytes in tail[]: the segment's last ones; 0 when cap == len */
 	__u8 pad_;
+	__u64 task; /* see struct rs_ev_task; 0: the thread is all there is */
 	__u8 tail[RS_TAIL_LEN];
 	__u8 data[];
 };
@@ -146,6 +148,9 @@ struct rs_ev_fact {
 	__u64 conn;
 	__u32 fact; /* enum rs_ev_fact_kind */
 	__u32 value;
+	__u64 task; /* CONNECT: who opens it, as in struct rs_ev_task; 0: the thread */
+	__u32 tgid; /* CONNECT */
+	__u32 pad_;
 };
 
 struct rs_ev_proc {
@@ -160,15 +165,38 @@ struct rs_ev_proc {
 	char comm[RS_COMM_LEN];
 };
 
+/* rs_ev_task.kind */
+enum rs_ev_task_kind {
+	RS_TASK_SPAWN = 1,  /* parent makes task */
+	RS_TASK_CALLS = 2,  /* the next request sent on conn is task's, whoever writes it */
+	RS_TASK_SERVES = 3, /* task handles the request `stream` that was received on conn */
+};
+
+/*
+ * A task is what a program's own runtime runs on its threads: a goroutine. It has a number that is unique
+ * within its process, and never 0.
+ */
+struct rs_ev_task {
+	struct rs_ev_hdr h;
+	__u64 conn; /* CALLS, SERVES: socket cookie */
+	__u64 task;
+	__u64 parent; /* SPAWN */
+	__u32 tgid;
+	__u32 kind;   /* enum rs_ev_task_kind */
+	__u32 stream; /* SERVES: the protocol's own number of the request */
+	__u32 pad_;
+};
+
 #ifndef __BPF__
 #include <assert.h>
 #include <stddef.h>
 static_assert(sizeof(struct rs_ev_hdr) == 16, "header");
 static_assert(sizeof(struct rs_ev_open) == 224, "open");
-static_assert(sizeof(struct rs_ev_data) == 64 && offsetof(struct rs_ev_data, data) == 64, "data");
+static_assert(sizeof(struct rs_ev_data) == 72 && offsetof(struct rs_ev_data, data) == 72, "data");
 static_assert(sizeof(struct rs_ev_close) == 32, "close");
-static_assert(sizeof(struct rs_ev_fact) == 32, "fact");
+static_assert(sizeof(struct rs_ev_fact) == 48, "fact");
 static_assert(sizeof(struct rs_ev_proc) == 64, "proc");
+static_assert(sizeof(struct rs_ev_task) == 56, "task");
 #endif
 
 #endif

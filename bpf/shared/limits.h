@@ -3,7 +3,7 @@
 #ifndef RS_SHARED_LIMITS_H
 #define RS_SHARED_LIMITS_H
 
-#define RS_ABI		1     /* of struct layouts in events.h; raised on every change */
+#define RS_ABI		2     /* of struct layouts in events.h; raised on every change */
 #define RS_COMM_LEN	16    /* kernel's TASK_COMM_LEN */
 #define RS_UNIX_PATH	108   /* sizeof(sockaddr_un.sun_path) */
 #define RS_TAIL_LEN	8     /* bytes of a segment's end kept when its middle is not captured */

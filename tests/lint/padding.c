@@ -5,5 +5,7 @@
 
 const struct {
 	struct rs_ev_open open;
+	struct rs_ev_task task;
+	struct rs_ev_fact fact;
 	struct rs_ev_data data_head;
 } rs_lint_padding_of_records;

@@ -46,6 +46,7 @@ struct rs_conn {
 	bool asked;    /* a request was sent on it */
 	uint8_t peer_local; /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
 	bool has_opener;    /* opener_* are filled */
+	uint64_t caller;    /* the task whose request comes next (RS_TASK_CALLS); 0: not known */
 	uint8_t opener_trace[16], opener_span[8];
 };
 

@@ -152,6 +152,7 @@ static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
 	m->dir = (uint8_t)dir;
 	m->tgid = s->last_tgid;
 	m->tid = s->last_tid;
+	m->task = s->last_task;
 	switch ((enum rs_msg_type)m->type) {
 	case RS_MSG_REQUEST:
 	case RS_MSG_RESPONSE:
@@ -574,6 +575,7 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 	s->last_ns = ev->h.ts_ns;
 	s->last_tgid = ev->tgid;
 	s->last_tid = ev->tid;
+	s->last_task = ev->task;
 	len -= data.len;
 	if (data.len)
 		bytes(&c, dir, data);

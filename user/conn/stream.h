@@ -41,6 +41,7 @@ struct rs_stream {
 	uint32_t first_seq;    /* TCP sequence number of the first held byte, or 0 */
 	uint32_t last_tgid;    /* who moved the last record */
 	uint32_t last_tid;
+	uint64_t last_task;
 	bool out_of_step; /* looking for the start of a message */
 	bool resynced;	  /* found one: the next message says so */
 	bool ended;

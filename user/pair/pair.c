@@ -73,6 +73,7 @@ static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const stru
 	rs_list_init(&o->of_parent);
 	rs_list_init(&o->children);
 	rs_list_init(&o->of_thread);
+	rs_list_init(&o->borrowers);
 	rs_list_init(&o->of_wire);
 	rs_list_init(&o->opened);
 	rs_list_add_tail(&c->open, &o->of_conn);
@@ -162,6 +163,7 @@ static struct rs_open *add_request(struct rs_pair *p, struct rs_conn *c, const s
 	o->x.start_ns = m->start_ns;
 	o->x.tgid = m->tgid;
 	o->x.tid = m->tid;
+	o->x.task = m->task;
 	o->seq = m->seq;
 	o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
 	o->x.nreq = keep_fields(p, o, m, o->x.req);

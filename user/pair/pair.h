@@ -38,9 +38,10 @@ struct rs_open_fact {
 /* How a span's parent was found: attribute ringspan.parent.source. */
 enum rs_parent_source {
 	RS_PARENT_NONE,
-	RS_PARENT_WIRE,	    /* the context the message itself carries */
-	RS_PARENT_THREAD,   /* the request the sending thread was handling */
-	RS_PARENT_SEQUENCE, /* the client's span at the other end of the connection */
+	RS_PARENT_WIRE,	     /* the context the message itself carries */
+	RS_PARENT_THREAD,    /* the request the sending thread was handling */
+	RS_PARENT_SEQUENCE,  /* the client's span at the other end of the connection */
+	RS_PARENT_GOROUTINE, /* as THREAD, of the goroutine */
 };
 
 /* Why a span is linked to another: attribute ringspan.link.type. */
@@ -91,6 +92,7 @@ struct rs_open {
 	bool parent_remote;
 	bool forwarded; /* client: its headers carry on what its server request had received */
 	bool dark;	/* server: it waits for something that is not seen */
+	bool served;	/* server: the runtime said which task handles it */
 	uint8_t wire_span_id[8]; /* server: parent id on the wire, to know a forwarded header by */
 	uint32_t waits;		 /* server: calls and connects under way for it */
 	uint32_t resend;	 /* client: http.request.resend_count */
@@ -102,6 +104,7 @@ struct rs_open {
 	struct rs_open *parent;	   /* client: the request it was sent for, while that is open */
 	struct rs_list of_parent, children;
 	struct rs_list of_thread; /* in thread->open */
+	struct rs_list borrowers; /* server: rs_thread.of_lent */
 	struct rs_list of_wire; /* server: others of its process in the same trace from the wire */
 	struct rs_list opened;	/* server: rs_connect.of_opener */
 	struct rs_open_fact facts[RS_PAIR_FACTS];

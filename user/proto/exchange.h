@@ -46,6 +46,8 @@ struct rs_exchange {
 		end_ns;		      /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
 	uint64_t req_body, resp_body; /* bytes of content, or RS_BODY_UNKNOWN */
 	uint32_t tgid, tid;
+	uint64_t
+		task; /* whose it is: a client's asker, where that is not who wrote; 0: the thread's */
 	uint8_t nreq, nresp;
 	struct rs_field req[RS_MSG_FIELDS];
 	struct rs_field resp[RS_MSG_FIELDS];

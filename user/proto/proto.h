@@ -91,8 +91,9 @@ struct rs_msg {
 		end_ns; /* time of the record with the head's last byte; END: with the message's last byte;
 			    * END that is ABORTED: when the stream ended */
 	uint32_t tgid,
-		tid;  /* thread that moved the head's last byte (END: the message's last byte) */
-	uint32_t seq; /* head: TCP sequence number of the message's first byte, or 0 */
+		tid;   /* thread that moved the head's last byte (END: the message's last byte) */
+	uint64_t task; /* what it ran then (struct rs_ev_task); 0: the thread is all there is */
+	uint32_t seq;  /* head: TCP sequence number of the message's first byte, or 0 */
 };
 
 /* The first field with this id, or an empty str. */

@@ -45,7 +45,7 @@ static int bad(struct script *s, const char *fmt, ...)
 
 /* A line's members, as far as they are known. Absent: UINT64_MAX, STR_NONE, false. */
 struct line {
-	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid;
+	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid, goid, parent, stream;
 	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text,
 		hex;
 	bool present;
@@ -84,6 +84,9 @@ static const struct member {
 	UINT(signal, 255),
 	UINT(code, UINT32_MAX),
 	UINT(ppid, UINT32_MAX),
+	UINT(goid, INT64_MAX),
+	UINT(parent, INT64_MAX),
+	UINT(stream, UINT32_MAX),
 	TEXT(type),
 	TEXT(comm),
 	TEXT(role),
@@ -132,7 +135,7 @@ static int read_line(struct script *s, struct str text, struct line *l)
 
 	memset(l, 0, sizeof(*l));
 	l->t = l->conn = l->pid = l->tid = l->off = l->len = l->seq = ABSENT;
-	l->value = l->signal = l->code = l->ppid = ABSENT;
+	l->value = l->signal = l->code = l->ppid = l->goid = l->parent = l->stream = ABSENT;
 	rs_arena_reset(&s->arena);
 	rs_json_init(&j, text, &s->arena);
 	rs_json_object(&j);
@@ -361,6 +364,7 @@ static int on_data(struct script *s, const struct line *l)
 	d->off = or_else(l->off, tot->off[dir]);
 	d->tgid = (uint32_t)or_else(l->pid, 0);
 	d->tid = (uint32_t)or_else(l->tid, d->tgid);
+	d->task = or_else(l->goid, 0);
 	d->seq = (uint32_t)or_else(l->seq, tot->seq[dir]);
 	d->dir = (uint8_t)dir;
 	d->source = (uint8_t)source;
@@ -397,6 +401,29 @@ static int on_fact(struct script *s, const struct line *l)
 	header(&ev.h, RS_EV_FACT, sizeof(ev), l->t);
 	ev.fact = fact + RS_FACT_RETRANSMIT;
 	ev.value = (uint32_t)or_else(l->value, 0);
+	ev.task = or_else(l->goid, 0);
+	ev.tgid = (uint32_t)or_else(l->pid, 0);
+	return emit(s, &ev);
+}
+
+static int on_task(struct script *s, const struct line *l)
+{
+	static const char *const events[] = { "spawn", "calls", "serves", NULL };
+	struct rs_ev_task ev = { 0 };
+	unsigned event = 0;
+	int rc = get_word(s, "event", l->event, events, true, &event);
+
+	if (rc)
+		return rc;
+	if (l->pid == ABSENT || l->goid == ABSENT)
+		return bad(s, "no \"%s\"", l->pid == ABSENT ? "pid" : "goid");
+	header(&ev.h, RS_EV_TASK, sizeof(ev), l->t);
+	ev.tgid = (uint32_t)l->pid;
+	ev.kind = event + RS_TASK_SPAWN;
+	ev.task = l->goid;
+	ev.parent = or_else(l->parent, 0);
+	ev.conn = or_else(l->conn, 0);
+	ev.stream = (uint32_t)or_else(l->stream, 0);
 	return emit(s, &ev);
 }
 
@@ -423,10 +450,12 @@ static int on_proc(struct script *s, const struct line *l)
 
 static int on_line(struct script *s, struct str text)
 {
-	static const char *const types[] = { "open", "data", "close", "fact", "proc", NULL };
-	static int (*const fn[])(struct script *, const struct line *) = { on_open, on_data,
+	static const char *const types[] = {
+		"open", "data", "close", "fact", "proc", "task", NULL
+	};
+	static int (*const fn[])(struct script *, const struct line *) = { on_open,  on_data,
 									   on_close, on_fact,
-									   on_proc };
+									   on_proc,  on_task };
 	unsigned type = 0;
 	struct line l;
 	int rc = read_line(s, text, &l);
@@ -435,7 +464,7 @@ static int on_line(struct script *s, struct str text)
 		rc = bad(s, "no \"t\"");
 	if (!rc)
 		rc = get_word(s, "type", l.type, types, true, &type);
-	if (!rc && l.conn == ABSENT && fn[type] != on_proc)
+	if (!rc && l.conn == ABSENT && fn[type] != on_proc && fn[type] != on_task)
 		rc = bad(s, "no \"conn\"");
 	return rc ? rc : fn[type](s, &l);
 }

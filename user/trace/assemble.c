@@ -98,6 +98,7 @@ static struct str source_name(uint8_t source)
 		[RS_PARENT_NONE] = { "none", 4 },
 		[RS_PARENT_WIRE] = { "wire", 4 },
 		[RS_PARENT_THREAD] = { "thread", 6 },
+		[RS_PARENT_GOROUTINE] = { "goroutine", 9 },
 		[RS_PARENT_SEQUENCE] = { "sequence", 8 },
 	};
 

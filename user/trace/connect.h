@@ -20,6 +20,7 @@ struct rs_connect {
 	struct rs_list lru;
 	uint64_t done_ns; /* 0: it was not told when */
 	uint32_t took_us;
+	uint64_t caller; /* the task that is about to ask (RS_TASK_CALLS); 0: not known */
 };
 
 struct rs_connects {

@@ -234,6 +234,22 @@ static void joined(struct rs_trace *t, struct rs_open *server, struct rs_open *c
 	server->parent_remote = true;
 }
 
+/* Who moved the message, or whose the exchange is. */
+static uint64_t mover(const struct rs_msg *m)
+{
+	return rs_thread_id(m->tid, m->task);
+}
+
+static uint64_t owner(const struct rs_open *o)
+{
+	return rs_thread_id(o->x.tid, o->x.task);
+}
+
+static struct rs_thread *thread_of(struct rs_trace *t, const struct rs_open *o)
+{
+	return rs_thread_get(&t->threads, o->x.tgid, owner(o));
+}
+
 static void server_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct rs_wire_ctx wire, other;
@@ -264,14 +280,15 @@ static void server_request(struct rs_trace *t, struct rs_open *o, const struct r
 			o->root->until_ns = o->x.start_ns + RS_TRACE_WAIT_NS;
 		}
 	}
-	th = rs_thread_get(&t->threads, m->tgid, m->tid);
+	th = thread_of(t, o);
 	if (th)
 		rs_thread_at(th, o);
 }
 
-static bool wanders(const struct rs_conn *c)
+/* Do threads say nothing here? Tasks are not meant: what is known of them, the runtime says. */
+static bool wanders(const struct rs_open *o)
 {
-	return c->proc && c->proc->wanders;
+	return !o->x.task && o->conn->proc && o->conn->proc->wanders;
 }
 
 /* What of this node the call was made for. opener: what its connection was just opened for, or NULL. *ret_doubt: a request it may have been made for. */
@@ -279,7 +296,7 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 				   const struct rs_wire_ctx *wire, struct rs_open *opener,
 				   struct rs_open **ret_doubt)
 {
-	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, m->tid);
+	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, owner(o));
 	struct rs_open *parent = wire ? from_wire(t, m->tgid, wire) : NULL, *at;
 
 	*ret_doubt = NULL;
@@ -288,7 +305,7 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 		return parent;
 	}
 	at = opener ? opener : th ? rs_thread_certain(th) : NULL;
-	if (!at || wanders(o->conn)) {
+	if (!at || wanders(o)) {
 		*ret_doubt = th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
 		return NULL;
 	}
@@ -305,15 +322,14 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 		if (at->parent_source != RS_PARENT_WIRE)
 			wire_add(t, at, wire->trace_id);
 	}
-	o->parent_source = RS_PARENT_THREAD;
+	o->parent_source = o->x.task ? RS_PARENT_GOROUTINE : RS_PARENT_THREAD;
 	return at;
 }
 
 /* Without a parent: what it may have to do with. */
-static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m,
-			const struct rs_open *doubt)
+static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_open *doubt)
 {
-	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, m->tid);
+	struct rs_thread *th = rs_thread_find(&t->threads, o->x.tgid, owner(o));
 
 	if (doubt)
 		link_to(o, RS_LINK_THREAD, doubt, false);
@@ -341,10 +357,15 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	struct rs_wire_ctx ctx, *wire = rs_context_extract(&t->propagators, m, &ctx) ? &ctx : NULL;
 	struct rs_connect *k =
 		o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
+	uint64_t caller = o->conn->caller ? o->conn->caller : k ? k->caller : 0;
 	struct rs_open *doubt, *parent, *server;
 	struct rs_thread *th;
 
-	parent = find_parent(t, o, m, wire, k ? k->opener : NULL, &doubt);
+	if (caller)
+		o->x.task = caller;
+	o->conn->caller = 0;
+	/* Who is known to ask is not overruled by who opened the connection. */
+	parent = find_parent(t, o, m, wire, k && !caller ? k->opener : NULL, &doubt);
 	if (k && k->done_ns)
 		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
 	rs_connect_forget(&t->connects, k);
@@ -354,13 +375,14 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 		o->parent = parent;
 		rs_list_add_tail(&parent->children, &o->of_parent);
 		parent->waits++;
-		th = rs_thread_get(&t->threads, m->tgid, m->tid);
+		/* A task may work for what another one is at. */
+		th = o->x.task ? NULL : thread_of(t, o);
 		if (th)
 			rs_thread_at(th, parent);
 		rs_thread_update(parent);
 	} else {
 		o->root = wire ? wire_root(t, m, wire) : own_root(t, o);
-		link_doubts(t, o, m, doubt);
+		link_doubts(t, o, doubt);
 	}
 	/* Forwarded as it came (a proxy): that id is the sender's before us. */
 	o->forwarded = wire && parent && memcmp(parent->wire_span_id, wire->span_id, 8) == 0;
@@ -393,8 +415,10 @@ static void answered(struct rs_open *o, const struct rs_msg *m)
 
 	if (!o->thread)
 		return;
-	if (o->thread->tid != m->tid) {
-		if (p)
+	if (o->thread->id != mover(m)) {
+		if (o->x.task)
+			o->thread->hands_off |= !o->served;
+		else if (p)
 			p->wanders = RS_PROC_WANDERS;
 		rs_thread_update(o);
 		return;
@@ -421,8 +445,8 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 			client_request(t, o, m);
 		break;
 	case RS_MSG_REQUEST_END:
-		/* The body was read by the thread that handles the request. */
-		if (server && !o->x.has_response) {
+		/* The body was read by the thread that handles the request. Tasks read for each other. */
+		if (server && !o->x.has_response && !o->x.task) {
 			th = rs_thread_get(&t->threads, m->tgid, m->tid);
 			if (th)
 				rs_thread_at(th, o);
@@ -437,7 +461,7 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 	case RS_MSG_RESPONSE_END:
 		/* Whoever reads an answer goes on with the request it was asked for; if that is not the thread
 		 * that asked, nobody can say whose answer it reads next. */
-		if (!server) {
+		if (!server && !o->x.task) {
 			th = rs_thread_get(&t->threads, m->tgid, m->tid);
 			if (th)
 				rs_thread_at(th, m->tid == o->x.tid ? o->parent : NULL);
@@ -448,12 +472,56 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 	}
 }
 
-void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tid)
+void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t who)
 {
-	struct rs_thread *th = rs_map_get(&t->threads.by_tid, tid);
+	struct rs_thread *th = rs_thread_find(&t->threads, tgid, who);
 	struct rs_open *o = th ? rs_thread_certain(th) : NULL;
 
-	rs_connect_begin(&t->connects, conn, o && !wanders(o->conn) ? o : NULL);
+	rs_connect_begin(&t->connects, conn, o && !wanders(o) ? o : NULL);
+}
+
+/* The request with this number that is being served on the connection. */
+static struct rs_open *serving(struct rs_conn *c, uint32_t id)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &c->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
+
+		if (o->id == id && o->has_request && o->x.role == RS_ROLE_SERVER)
+			return o;
+	}
+	return NULL;
+}
+
+void rs_trace_task(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_task *ev)
+{
+	struct rs_connect *k;
+	struct rs_thread *th;
+	struct rs_open *o;
+
+	switch ((enum rs_ev_task_kind)ev->kind) {
+	case RS_TASK_SPAWN:
+		rs_thread_spawn(&t->threads, ev->tgid, ev->parent, ev->task);
+		break;
+	case RS_TASK_CALLS:
+		k = c ? NULL : rs_connect_find(&t->connects, ev->conn);
+		if (c)
+			c->caller = ev->task;
+		else if (k)
+			k->caller = ev->task;
+		break;
+	case RS_TASK_SERVES:
+		o = c ? serving(c, ev->stream) : NULL;
+		if (!o)
+			break;
+		o->served = true;
+		o->x.task = ev->task;
+		th = thread_of(t, o);
+		if (th)
+			rs_thread_at(th, o);
+		break;
+	}
 }
 
 void rs_trace_conn_gone(struct rs_trace *t, struct rs_conn *c)
@@ -478,6 +546,7 @@ void rs_trace_end(struct rs_trace *t, struct rs_open *o)
 		th->ended_ns = o->x.end_ns;
 	}
 	rs_thread_leave(o);
+	rs_thread_reclaim(o);
 	rs_list_for_each_safe (pos, tmp, &o->children) {
 		rs_list_entry(pos, struct rs_open, of_parent)->parent = NULL;
 		rs_list_del(pos);

@@ -16,7 +16,7 @@ static struct rs_attempt *kept(struct rs_trace *t, struct rs_open *o)
 
 	if (o->parent)
 		return &o->parent->attempt;
-	th = rs_thread_find(&t->threads, o->x.tgid, o->x.tid);
+	th = rs_thread_find(&t->threads, o->x.tgid, rs_thread_id(o->x.tid, o->x.task));
 	return th ? &th->failed : NULL;
 }
 

@@ -4,14 +4,14 @@
 void rs_threads_init(struct rs_threads *ts, uint32_t max, struct rs_counters *n)
 {
 	*ts = (struct rs_threads){ .n = n };
-	rs_map_init(&ts->by_tid, max);
+	rs_map_init(&ts->by_id, max);
 	rs_pool_init(&ts->pool, sizeof(struct rs_thread), max);
 	rs_list_init(&ts->lru);
 }
 
 void rs_threads_release(struct rs_threads *ts)
 {
-	rs_map_release(&ts->by_tid);
+	rs_map_release(&ts->by_id);
 	rs_pool_release(&ts->pool);
 }
 
@@ -44,30 +44,51 @@ void rs_thread_leave(struct rs_open *o)
 	o->thread = NULL;
 }
 
+static void give_back(struct rs_thread *th)
+{
+	rs_list_del(&th->of_lent);
+	th->lent = NULL;
+}
+
+void rs_thread_reclaim(struct rs_open *o)
+{
+	while (!rs_list_empty(&o->borrowers))
+		give_back(rs_list_entry(o->borrowers.next, struct rs_thread, of_lent));
+}
+
 static void forget_all(struct rs_thread *th)
 {
+	give_back(th);
 	while (!rs_list_empty(&th->open))
 		rs_thread_leave(rs_list_entry(th->open.next, struct rs_open, of_thread));
 	th->at = NULL;
 }
 
-static void reset(struct rs_thread *th, uint32_t tgid, uint32_t tid)
+static void reset(struct rs_thread *th, uint32_t tgid, uint64_t id)
 {
-	*th = (struct rs_thread){ .tid = tid, .tgid = tgid };
+	*th = (struct rs_thread){ .id = id, .tgid = tgid };
 	rs_list_init(&th->open);
 	rs_list_init(&th->lru);
+	rs_list_init(&th->of_lent);
 }
 
-struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uint32_t tid)
+/* Threads' numbers are the machine's, tasks' each process's: two of them in one place are told apart by
+ * what stands there, as a number that is used again is. */
+static uint64_t key_of(uint32_t tgid, uint64_t id)
 {
-	struct rs_thread *th = rs_map_get(&ts->by_tid, tid);
-
-	return th && th->tgid == tgid ? th : NULL;
+	return id & RS_THREAD_TASK ? id ^ (uint64_t)tgid << 40 : id;
 }
 
-struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint32_t tid)
+struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uint64_t id)
 {
-	struct rs_thread *th = rs_map_get(&ts->by_tid, tid);
+	struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));
+
+	return th && (!tgid || th->tgid == tgid) && th->id == id ? th : NULL;
+}
+
+struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t id)
+{
+	struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));
 
 	if (!th) {
 		th = rs_pool_get(&ts->pool);
@@ -75,20 +96,20 @@ struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint32_t t
 			th = rs_list_entry(ts->lru.next, struct rs_thread, lru);
 			forget_all(th);
 			rs_list_del(&th->lru);
-			rs_map_del(&ts->by_tid, th->tid);
+			rs_map_del(&ts->by_id, key_of(th->tgid, th->id));
 			ts->n->v[RS_C_TRACE_THREADS_EVICTED]++;
 		}
 		if (!th)
 			return NULL;
-		reset(th, tgid, tid);
-		if (rs_map_put(&ts->by_tid, tid, th)) {
+		reset(th, tgid, id);
+		if (rs_map_put(&ts->by_id, key_of(tgid, id), th)) {
 			rs_pool_put(&ts->pool, th);
 			return NULL;
 		}
-	} else if (th->tgid != tgid) { /* the id is in use again */
+	} else if (th->tgid != tgid || th->id != id) { /* the number is in use again */
 		forget_all(th);
 		rs_list_del(&th->lru);
-		reset(th, tgid, tid);
+		reset(th, tgid, id);
 	}
 	rs_list_del(&th->lru);
 	rs_list_add_tail(&ts->lru, &th->lru);
@@ -108,6 +129,7 @@ void rs_thread_at(struct rs_thread *th, struct rs_open *o)
 		rs_list_add_tail(&th->open, &o->of_thread);
 	}
 	th->at = o;
+	give_back(th);
 	if (before)
 		rs_thread_update(before);
 	if (o)
@@ -116,7 +138,32 @@ void rs_thread_at(struct rs_thread *th, struct rs_open *o)
 
 struct rs_open *rs_thread_certain(const struct rs_thread *th)
 {
-	return th->ndark ? NULL : th->at;
+	if (th->hands_off)
+		return NULL;
+	return th->ndark ? NULL : th->at ? th->at : th->lent;
+}
+
+/* Where several requests are open, which one of them the new task is for is not known. */
+static struct rs_open *only_one(const struct rs_thread *th)
+{
+	struct rs_open *o = rs_thread_certain(th);
+
+	return th->open.next == th->open.prev ? o : NULL;
+}
+
+void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made)
+{
+	struct rs_thread *th = rs_thread_find(ts, tgid, maker | RS_THREAD_TASK);
+	struct rs_open *o = th ? only_one(th) : NULL;
+
+	if (!o)
+		return;
+	th = rs_thread_get(ts, tgid, made | RS_THREAD_TASK);
+	if (!th)
+		return;
+	rs_list_del(&th->of_lent);
+	th->lent = o;
+	rs_list_add_tail(&o->borrowers, &th->of_lent);
 }
 
 struct rs_open *rs_thread_last(const struct rs_thread *th)

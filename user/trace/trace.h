@@ -6,7 +6,8 @@
  *                      the connection, when that is on this node (join.h); else it begins a trace.
  * A client's request:  the one open request of its process that is in the trace its headers name; else
  *                      the request for which its connection was just opened; else the request its thread
- *                      is at (thread.h). When that is not certain, no parent, and a link. If the program
+ *                      is at (thread.h), or the task that is known to ask where another one
+ *                      writes (RS_TASK_CALLS). When that is not certain, no parent, and a link. If the program
  *                      sends a context of its own, the span takes the span id that the program put there,
  *                      so that the next hop's parent exists; unless it only forwards the one it got.
  *                      Where the program starts a trace by itself, its request's trace becomes that one.
@@ -82,8 +83,10 @@ struct str rs_trace_redact(struct rs_trace *t, const struct rs_config *cfg);
 /* A message of an exchange has passed: sets the exchange's context, remembers the thread's. */
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
 
-/* A thread opens a connection. Only the first call for a connection counts. */
-void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tid);
+/* A thread (rs_thread_id) opens a connection. Only the first call for a connection counts. */
+void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t who);
+/* What a program's own tasks do. c: the connection that the record names, or NULL when it is not known. */
+void rs_trace_task(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_task *ev);
 /* A connection is about to be dropped. */
 void rs_trace_conn_gone(struct rs_trace *t, struct rs_conn *c);
 

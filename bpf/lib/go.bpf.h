@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Layer 1: which goroutine a thread runs. Since Go 1.18 a register holds the current one (struct runtime.g)
+ * all the time, in system calls too: R14 on x86-64, R28 on arm64 (Go's ABIInternal). Its number is at a place
+ * that user space knows per version. Only while the thread is on that goroutine's own stack is it what runs:
+ * else it is the scheduler, or C.
+ */
+#ifndef RS_LIB_GO_H
+#define RS_LIB_GO_H
+
+#include "config.bpf.h"
+#include "maps.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define rs_go_g(regs) ((regs)->r14)
+#define rs_go_sp(regs) ((regs)->sp)
+#else
+#define rs_go_g(regs) ((regs)->regs[28])
+#define rs_go_sp(regs) ((regs)->sp)
+#endif
+
+/* NULL: not Go, or not known as such. */
+static __always_inline struct rs_bpf_go *rs_go_of(__u32 tgid)
+{
+	if (!*(volatile __u32 *)&rs_any_go)
+		return NULL;
+	return bpf_map_lookup_elem(&rs_go, &tgid);
+}
+
+/* A field of the current goroutine; 0: it cannot be had. regs: the thread's user registers. */
+static __always_inline __u64 rs_go_field(__u64 g, __u64 sp, __u32 at)
+{
+	__u64 stack[2] = {}, v = 0; /* runtime.g begins with its stack's bounds, low and high */
+
+	if (!g || bpf_probe_read_user(stack, sizeof(stack), (void *)g))
+		return 0;
+	if (sp < stack[0] || sp > stack[1] || bpf_probe_read_user(&v, sizeof(v), (void *)(g + at)))
+		return 0;
+	return v;
+}
+
+/* Number of the goroutine that the thread in a system call runs, or 0. */
+static __always_inline __u64 rs_go_current(__u32 tgid, struct pt_regs *regs)
+{
+	struct rs_bpf_go *go = rs_go_of(tgid);
+
+	return go ? rs_go_field(rs_go_g(regs), rs_go_sp(regs), go->goid) : 0;
+}
+
+#endif
