@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent_rights.h"
 #include "agent_status.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -43,6 +44,7 @@ struct agent {
 	struct rs_sampler sampler;
 	struct rs_control control;
 	struct rs_page page;
+	struct rs_sandbox rights;
 	FILE *record; /* `record` only */
 	int rc;	      /* enum rs_exit */
 
@@ -349,6 +351,7 @@ static void on_status(void *arg, struct rs_status *s)
 		.now_ns = rs_clock_mono(),
 		.started_ns = a->started_ns,
 		.last_record_ns = a->last_record_ns,
+		.rights = &a->rights,
 	};
 
 	s->command = rs_command_info[cfg->command].name;
@@ -445,6 +448,7 @@ static int start(struct agent *a)
 		rs_error("cannot set up the event loop: %s", strerror(-rc));
 		return RS_EXIT_FAILED;
 	}
+	rs_agent_drop_rights(a->cfg, a->kernel, &a->exporters, a->child > 0, &a->rights);
 	rs_info("capturing (%s)", rs_kernel_backend(a->kernel));
 	return RS_EXIT_OK;
 }

@@ -155,6 +155,7 @@ static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
 void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 {
 	struct rs_kernel_usage u;
+	char names[256];
 
 	s->state = RS_STATE_CAPTURING;
 	s->backend = rs_kernel_backend(v->kernel);
@@ -174,6 +175,11 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	}
 	s->user = v->pl->n;
 	rs_kernel_counters(v->kernel, s->kernel_counters);
+	s->capabilities =
+		rs_status_str(s, str_c(rs_sandbox_names(v->rights->caps, names, sizeof(names))));
+	s->no_new_privs = v->rights->no_new_privs;
+	s->seccomp = v->rights->seccomp;
+	s->refused_calls = rs_sandbox_refused();
 	rs_kernel_usage(v->kernel, &u);
 	s->map_bytes = u.map_bytes;
 	s->bpf_run_ns = u.run_ns;

@@ -7,6 +7,7 @@
 #include "export/out.h"
 #include "kernel/kernel.h"
 #include "pipeline.h"
+#include "sandbox/sandbox.h"
 #include "status/status.h"
 
 struct rs_agent_view {
@@ -17,6 +18,7 @@ struct rs_agent_view {
 	const char *exporter, *target;	      /* target: file, or "-" */
 	uint64_t now_ns, started_ns;	      /* CLOCK_MONOTONIC */
 	uint64_t last_record_ns;	      /* 0: none yet */
+	const struct rs_sandbox *rights;
 };
 
 /* s comes from rs_status_init(). */

@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,7 @@ class Agent:
         self.process.send_signal(signo)
         rest = self.process.stderr.read()
         self.process.wait(WAIT)
+        expect("sandbox refused" not in rest, f"user/sandbox/syscalls.def lacks something: {rest}")
         return self.process.returncode, "".join(self.said) + rest, time.monotonic() - start
 
 
@@ -388,6 +390,98 @@ def test_least_privilege():
         done = ringspan("trace", "--format", "json", "--", "curl", "-s", f"http://127.0.0.1:{web.port}/",
                         prefix=["setpriv", f"--bounding-set={caps}", f"--inh-caps={caps}"])
         expect(done.returncode == 0 and '"kind":"client"' in done.stdout, done)
+
+
+def rights_of(pid):
+    """What /proc says of a process's privilege."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return {key: value.strip() for key, _, value in (line.partition(":") for line in f)}
+
+
+CAPS = {"DAC_OVERRIDE": 1, "DAC_READ_SEARCH": 2, "KILL": 5, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39}
+
+
+def mask(*names):
+    return f"{sum(1 << CAPS[n] for n in names):016x}"
+
+
+def certificate(d):
+    """(certificate, key) of localhost, signed by itself."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", d("key"),
+                    "-out", d("cert")], check=True, capture_output=True)
+    return d("cert"), d("key")
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    """Counts what is posted to it."""
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posts += 1
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_sandbox():
+    """What is left of root's rights, by the kernel's own account, and everything works without the rest: TLS to a name
+    that is looked up, files that are rotated in another user's directory, a spool, the socket, the page."""
+    needs_capture()
+    later = ["BPF", "PERFMON"] + ([] if b"BPF_TRACE_UPROBE_MULTI" in open("/sys/kernel/btf/vmlinux", "rb").read()
+                                  else ["SYS_ADMIN"])
+    with Dir() as d, Server() as web, http.server.HTTPServer(("127.0.0.1", 0), Collector) as tls, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        page = free.getsockname()[1]
+        free.close()
+        tls.posts = 0
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate(d))
+        tls.socket = context.wrap_socket(tls.socket, server_side=True)
+        threading.Thread(target=tls.serve_forever, daemon=True).start()
+        os.mkdir(d("others"), 0o755)
+        os.chown(d("others"), 65534, 65534)
+        file = f"{d('others')}/spans.jsonl"
+        with Agent("run", "--socket", d("s"), "--listen", str(page), "--port", str(web.port), "--batch-age", "10ms",
+                   "--exporter", f"file={file},otlp-http=https://localhost:{tls.server_address[1]}", "--tls-ca", d("cert"),
+                   "--file-max-bytes", "2k", "--spool", d("spool")) as a:
+            rights = rights_of(a.process.pid)
+            kept = mask("SYS_PTRACE", "DAC_READ_SEARCH", "DAC_OVERRIDE", *later)
+            none = "0" * 16
+            expect([rights[k] for k in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")] == [kept] * 3 + [none] * 2,
+                   {k: v for k, v in rights.items() if k.startswith("Cap")})
+            expect(rights["NoNewPrivs"] == "1" and rights["Seccomp"] == "2", rights)
+            end = time.monotonic() + WAIT
+            while not (os.path.exists(file + ".2") and tls.posts > 1) and time.monotonic() < end:
+                web.get()
+                time.sleep(0.05)
+            expect(os.path.exists(file + ".2"), f"no rotation: {os.listdir(d('others'))}")
+            expect(tls.posts > 1, "nothing arrived over TLS")
+            expect(ask(page, "/readyz")[0] == 200, "not ready")
+            o = json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)
+            expect(o["rights"]["refused_calls"] == 0 and o["rights"]["seccomp"], o["rights"])
+            expect(all(e["state"] == "ok" for e in o["exporters"]), o["exporters"])
+            code, said, _ = a.end()
+            expect(code == 0 and "refused" not in said and not os.path.exists(d("s")), f"{code}: {said}")
+        tls.shutdown()
+
+
+def test_sandbox_of_commands():
+    """A recording looks at no process; a traced command may be sent signals, and has all its rights; off is off."""
+    needs_capture()
+    later = mask("BPF", "PERFMON")
+    with Dir() as d:
+        with Agent("record", "-o", d("r.tev"), "--port", "1") as a:
+            eff = rights_of(a.process.pid)["CapEff"]
+            expect(int(eff, 16) & ~int(mask("SYS_ADMIN"), 16) == int(later, 16), eff)
+        with Agent("run", "--sandbox", "off", "--socket", d("s"), "--port", "1") as a:
+            rights = rights_of(a.process.pid)
+            expect(rights["CapEff"] == rights_of("self")["CapEff"] and rights["Seccomp"] == "0", rights)
+        done = ringspan("trace", "--", "grep", "-E", "CapEff|NoNewPrivs|Seccomp:", "/proc/self/status")
+        mine = rights_of("self")
+        expect(re.findall(r"\t(\S+)", done.stdout) == [mine["CapEff"], mine["NoNewPrivs"], mine["Seccomp"]], done)
 
 
 def test_no_btf():

@@ -176,6 +176,8 @@ class Agent:
         self.stop_seconds = time.monotonic() - begin
         if code != 0:
             raise Failure(f"ringspan ended with {code}: {self.stderr()[-800:]}")
+        if "sandbox refused" in self.stderr():
+            raise Failure(f"user/sandbox/syscalls.def lacks something: {self.stderr()[-800:]}")
         return Spans.load(self.out)
 
 

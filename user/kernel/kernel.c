@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct rs_kernel {
 	uint64_t bad_records, pids_full; /* what is counted on this side */
 	uint32_t *pids;			 /* of the filter, as asked for */
 	size_t npids;
+	bool uprobe_multi; /* the kernel attaches uprobes without CAP_SYS_ADMIN (6.6) */
 	int ncpu;
 	uint64_t *percpu; /* RS_BPFC_COUNT values for each CPU */
 	/* of the drain that is running */
@@ -99,6 +101,7 @@ int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
 		goto fail;
 	}
 	k->backend = choose(opts->mode, &btf);
+	k->uprobe_multi = rs_kernel_btf_has(&btf, "BPF_TRACE_UPROBE_MULTI");
 	r = rs_kernel_load(opts, k->backend, &btf, k->probes, &k->skel, err);
 	if (r)
 		goto fail;
@@ -277,6 +280,20 @@ int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid)
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_pids), &tgid, &one, BPF_ANY) < 0
 		       ? -errno
 		       : 0;
+}
+
+uint64_t rs_kernel_later_caps(const struct rs_kernel *k)
+{
+	uint64_t caps = 1ull << CAP_BPF | 1ull << CAP_PERFMON;
+
+	return k->uprobe_multi ? caps : caps | 1ull << CAP_SYS_ADMIN;
+}
+
+bool rs_kernel_reachable(const struct rs_kernel *k)
+{
+	uint32_t zero = 0;
+
+	return !bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.rs_counts), &zero, k->percpu);
 }
 
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)

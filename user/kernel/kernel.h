@@ -65,6 +65,12 @@ int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_pol
 /* Adds a process to the filter. 0 or -errno. */
 int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid);
 
+/* Capabilities (bits of linux/capability.h's numbers) that attaching more programs later takes. */
+uint64_t rs_kernel_later_caps(const struct rs_kernel *k);
+/* Does the kernel still let us use our maps? (Before 5.19, and where unprivileged BPF is off, not without
+ * CAP_BPF.) */
+bool rs_kernel_reachable(const struct rs_kernel *k);
+
 /* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. */
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg);
 

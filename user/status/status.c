@@ -278,6 +278,17 @@ static json_t *capture(const struct rs_status *s)
 	return o;
 }
 
+static json_t *rights(const struct rs_status *s)
+{
+	json_t *o = json_object();
+
+	set_str(o, "capabilities", s->capabilities);
+	json_object_set_new(o, "no_new_privs", json_boolean(s->no_new_privs));
+	json_object_set_new(o, "seccomp", json_boolean(s->seccomp));
+	set_num(o, "refused_calls", s->refused_calls);
+	return o;
+}
+
 static json_t *usage(const struct rs_status *s)
 {
 	json_t *o = json_object();
@@ -313,6 +324,7 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 	json_object_set_new(o, "protocols", protocols(s));
 	json_object_set_new(o, "ledger", ledger(s));
 	json_object_set_new(o, "exporters", exporters(s));
+	json_object_set_new(o, "rights", rights(s));
 	json_object_set_new(o, "usage", usage(s));
 	/* jansson's functions accept NULL, so one missing piece of memory shows only here. */
 	len = json_dumpb(o, NULL, 0, JSON_COMPACT);

@@ -18,6 +18,7 @@
  *   exporters[{name, target, protocol, state, sent, failed, lost{cause: spans}, queued, queue_bytes,
  *              queue_max_bytes, spool_bytes, retried, uncertain, requests, last_success_age_ns,
  *              last_error, last_error_age_ns}]           state: ok, failing, idle
+ *   rights{capabilities, no_new_privs, seccomp, refused_calls}    what the sandbox left
  *   usage{cpu_user_ns, cpu_system_ns, rss_bytes, map_bytes, bpf_stats, bpf_run_ns, bpf_runs}
  *
  * Memory: all lists live in the snapshot's arena, which is bounded; what does not fit is counted.
@@ -117,6 +118,9 @@ struct rs_status {
 	uint64_t kernel_counters[RS_STATUS_K_COUNT];
 	uint64_t cpu_user_ns, cpu_system_ns, rss_bytes;
 	uint64_t map_bytes, bpf_run_ns, bpf_runs;
+	const char *capabilities; /* names with blanks between, or "none" */
+	bool no_new_privs, seccomp;
+	uint64_t refused_calls;
 	bool bpf_stats; /* false: run time is not measured (kernel.bpf_stats_enabled) */
 };
 

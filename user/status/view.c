@@ -378,6 +378,23 @@ static void put_cost(FILE *out, const struct rs_view *v, const json_t *o)
 	fputc('\n', out);
 }
 
+static void put_rights(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *r = json_object_get(o, "rights");
+	struct facts f;
+
+	if (!r)
+		return;
+	facts_begin(&f, out, v, "Rights");
+	fact(&f, "", "%s", TEXT(r, "capabilities", 0));
+	fact(&f, "", "%s",
+	     json_is_true(json_object_get(r, "seccomp")) ? "system calls filtered"
+							 : "no system call filter");
+	if (num(r, "refused_calls"))
+		fact(&f, v->style.red, "%s refused: report it", COUNT(num(r, "refused_calls")));
+	fputc('\n', out);
+}
+
 static void put_failed_probes(FILE *out, const struct rs_view *v, const json_t *o)
 {
 	const json_t *p, *list = json_object_get(json_object_get(o, "capture"), "probes");
@@ -543,6 +560,7 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out)
 	put_losses(out, v, o);
 	put_exports(out, v, o);
 	put_cost(out, v, o);
+	put_rights(out, v, o);
 	put_failed_probes(out, v, o);
 	put_processes(out, v, o);
 	put_protocols(out, v, o);
@@ -563,6 +581,8 @@ static void dump_row(FILE *out, const char *kind, const json_t *o, const char *c
 
 		if (json_is_integer(v))
 			fprintf(out, "\t%lld", (long long)json_integer_value(v));
+		else if (json_is_boolean(v))
+			fprintf(out, "\t%d", json_is_true(v));
 		else
 			fprintf(out, "\t%s", TEXT(o, *keys, 0));
 	}
@@ -609,6 +629,8 @@ int rs_view_dump(struct str json, FILE *out)
 	dump_row(out, "usage", json_object_get(o, "usage"),
 		 KEYS("cpu_user_ns", "cpu_system_ns", "rss_bytes", "map_bytes", "bpf_run_ns",
 		      "bpf_runs"));
+	dump_row(out, "rights", json_object_get(o, "rights"),
+		 KEYS("capabilities", "no_new_privs", "seccomp", "refused_calls"));
 	json_decref(o);
 	return 0;
 }

@@ -37,6 +37,7 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out);
  *   exporter  name target state sent failed queued last_success_age_ns last_error last_error_age_ns
  *             protocol retried uncertain queue_bytes spool_bytes
  *   usage     cpu_user_ns cpu_system_ns rss_bytes map_bytes bpf_run_ns bpf_runs
+ *   rights    capabilities no_new_privs seccomp refused_calls
  */
 int rs_view_dump(struct str json, FILE *out);
 
