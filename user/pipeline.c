@@ -195,6 +195,16 @@ static struct rs_conn *get_conn(struct rs_pipeline *pl, uint64_t id, bool *ret_n
 	return c;
 }
 
+/* The other end of a Unix socket: the one seen first learns of the other here. */
+static void meet_peer(struct rs_pipeline *pl, struct rs_conn *c, uint64_t peer)
+{
+	struct rs_conn *other = rs_conns_find(&pl->conns, peer);
+
+	c->peer = peer;
+	if (other)
+		other->peer = c->info.id;
+}
+
 static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 {
 	struct str comm = str_of(ev->comm, strnlen(ev->comm, sizeof(ev->comm)));
@@ -204,7 +214,10 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	if (!c)
 		return;
 	rs_conn_describe(c, ev);
-	c->synced = is_new && !(ev->h.flags & RS_EVF_PRESENT);
+	c->present = ev->h.flags & RS_EVF_PRESENT;
+	c->synced = is_new && !c->present;
+	if (ev->peer_conn)
+		meet_peer(pl, c, ev->peer_conn);
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
 	if (ev->tgid)
 		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
@@ -242,6 +255,7 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	if (!c->proc || c->proc->tgid != ev->tgid)
 		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
 	pl->n.v[RS_C_CONN_PASSED]++;
+	rs_conn_forget_told(c, ev);
 	rs_l7_data(&c->l7, &pl->l7, ev, rs_pl_message, &f);
 	if (c->l7.s[dir].out_of_step)
 		c->missed_ns[dir] = ev->h.ts_ns;
@@ -289,6 +303,15 @@ static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
 	/* The oldest open request is the one that is being answered. */
 	rs_pair_fact(rs_list_entry(c->open.next, struct rs_open, of_conn), (uint8_t)ev->fact,
 		     ev->value, ev->h.ts_ns);
+}
+
+static void on_context(struct rs_pipeline *pl, const struct rs_ev_context *ev)
+{
+	bool is_new;
+	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
+
+	if (c)
+		rs_conn_tell(c, ev);
 }
 
 static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
@@ -353,6 +376,9 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		break;
 	case RS_EV_TASK:
 		on_task(pl, (const void *)ev);
+		break;
+	case RS_EV_CONTEXT:
+		on_context(pl, (const void *)ev);
 		break;
 	default:
 		pl->n.v[RS_C_SOURCE_BAD]++;

@@ -130,13 +130,14 @@ static __noinline void rs_unseen(struct rs_conn *c, struct rs_scratch *s, __u32 
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
 				       const struct rs_segment *seg, bool fetch)
 {
-	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open;
+	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open, seq;
 	__u64 off = rs_take(&c->off[dir], len, fetch), skip;
 	bool fresh = c->turn != dir + 1;
 
 	c->turn = dir + 1;
 	rs_refresh_policy(c);
 	skip = c->skip[dir];
+	seq = c->tcp ? seg->seq : (__u32)off + 1;
 	if (c->stop || off + len < skip) {
 		rs_count(RS_N_SKIPPED);
 		return;
@@ -144,7 +145,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	rs_hdr(&s->ev.h, RS_EV_DATA, 0, 0);
 	s->ev.conn = c->id;
 	s->ev.off = off;
-	s->ev.seq = seg->seq;
+	s->ev.seq = seq;
 	s->ev.dir = dir;
 	s->ev.source = RS_SRC_SOCKET;
 	s->ev.tail_len = 0;
@@ -167,7 +168,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		rs_emit_data(s);
 		s->ev.tail_len = 0;
 		s->ev.off += pos;
-		s->ev.seq += seg->seq ? pos : 0;
+		s->ev.seq += seq ? pos : 0;
 		fresh = true;
 		c->head[dir] = 0;
 		if (!len)
@@ -214,7 +215,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.len = cap;
 	rs_emit_data(s);
 	s->ev.off += cap;
-	s->ev.seq += seg->seq ? cap : 0;
+	s->ev.seq += seq ? cap : 0;
 	s->pos = pos + cap;
 	s->rest = len - cap;
 	s->head = open;

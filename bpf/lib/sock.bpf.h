@@ -129,6 +129,8 @@ static __always_inline void rs_describe_unix(struct rs_ev_open *o, struct sock *
 		o->role = RS_ROLE_SERVER;
 	else if (peer && rs_unix_path(o, peer))
 		o->role = RS_ROLE_CLIENT;
+	if (peer)
+		o->peer_conn = BPF_CORE_READ(peer, sk.__sk_common.skc_cookie.counter);
 	if (pid)
 		o->peer_tgid = BPF_CORE_READ(pid, numbers[0].nr);
 }

@@ -23,6 +23,7 @@ enum rs_ev_type {
 	RS_EV_FACT = 4,	 /* struct rs_ev_fact: something the kernel knows about a connection */
 	RS_EV_PROC = 5,	 /* struct rs_ev_proc: a process's life */
 	RS_EV_TASK = 6,	 /* struct rs_ev_task: what a task of a process's own does */
+	RS_EV_CONTEXT = 7, /* struct rs_ev_context: whose span a stretch of a stream belongs to */
 };
 
 /* Direction as the process sees it: a server's request is IN, a client's is OUT. */
@@ -84,6 +85,14 @@ enum rs_ev_proc_kind {
 	RS_PROC_FORK = 5,   /* tgid: the child; ppid: the parent */
 };
 
+/* rs_ev_context.kind: who said it */
+enum rs_ev_context_kind {
+	RS_CONTEXT_SDK = 0,	 /* OUT: the span that the sending thread's SDK has active */
+	RS_CONTEXT_SENT = 1,	 /* OUT: put on the wire for the request that begins here */
+	RS_CONTEXT_RECEIVED = 2, /* IN: what the other node's kernel put there, beside the bytes */
+	RS_CONTEXT_KINDS = 3,
+};
+
 /* rs_ev_data.flags and rs_ev_open.flags, in the header */
 #define RS_EVF_NODATA                                                                              \
 	0x1 /* data: bytes were moved but could not be read (sendfile, splice, io_uring) */
@@ -116,6 +125,7 @@ struct rs_ev_open {
 	char comm[RS_COMM_LEN];
 	char path[RS_UNIX_PATH]; /* Unix: the named end's path, or empty; '@' first: abstract */
 	__u32 peer_tgid;	 /* Unix: process at the other end when it connected, or 0 */
+	__u64 peer_conn; /* Unix: the other end's conn, if that was seen before this one; else 0 */
 };
 
 struct rs_ev_data {
@@ -126,7 +136,7 @@ struct rs_ev_data {
 	__u32 cap; /* bytes of them, from the first on, in data[] */
 	__u32 tgid;
 	__u32 tid;
-	__u32 seq;     /* TCP sequence number of the first byte, or 0 */
+	__u32 seq;     /* TCP sequence number of the first byte, or 0; Unix: its offset + 1 */
 	__u8 dir;      /* enum rs_ev_dir */
 	__u8 source;   /* enum rs_ev_source */
 	__u8 tail_len; /* bytes in tail[]: the segment's last ones; 0 when cap == len */
@@ -187,16 +197,31 @@ struct rs_ev_task {
 	__u32 pad_;
 };
 
+/* Comes before the data records of the segment it is about. */
+struct rs_ev_context {
+	struct rs_ev_hdr h;
+	__u64 conn;
+	__u64 off; /* the segment: stream offset of its first byte, */
+	__u32 len; /* its bytes, */
+	__u32 tid; /* and the thread that moved it */
+	__u8 trace_id[16];
+	__u8 span_id[8];
+	__u8 kind;  /* enum rs_ev_context_kind */
+	__u8 flags; /* W3C trace flags */
+	__u8 pad_[6];
+};
+
 #ifndef __BPF__
 #include <assert.h>
 #include <stddef.h>
 static_assert(sizeof(struct rs_ev_hdr) == 16, "header");
-static_assert(sizeof(struct rs_ev_open) == 224, "open");
+static_assert(sizeof(struct rs_ev_open) == 232, "open");
 static_assert(sizeof(struct rs_ev_data) == 72 && offsetof(struct rs_ev_data, data) == 72, "data");
 static_assert(sizeof(struct rs_ev_close) == 32, "close");
 static_assert(sizeof(struct rs_ev_fact) == 48, "fact");
 static_assert(sizeof(struct rs_ev_proc) == 64, "proc");
 static_assert(sizeof(struct rs_ev_task) == 56, "task");
+static_assert(sizeof(struct rs_ev_context) == 72, "context");
 #endif
 
 #endif

@@ -154,24 +154,48 @@ static void test_joins(void **state)
 	struct rs_msg m = { .type = RS_MSG_REQUEST, .seq = 7, .nfields = 2 };
 	struct rs_open *c = open_new(), *s = open_new(), *s2 = open_new();
 	uint8_t t1[16], t2[16], p1[8], p2[8];
+	static struct rs_conn conn;
 	struct rs_joins j;
 	uint64_t key;
 
 	(void)state;
 	m.fields[0] = (struct rs_field){ RS_F_PROTO, STR("GET") };
 	m.fields[1] = (struct rs_field){ RS_F_PROTO + 1, STR("/a/long/enough/target") };
-	key = rs_join_key(&m);
+	key = rs_join_key(&m, &conn);
 	assert_true(key > 1 && !(key & 1));
 	m.fields[1].value = STR("/a/long/enough/tarGet");
-	assert_int_not_equal(rs_join_key(&m), key);
+	assert_int_not_equal(rs_join_key(&m, &conn), key);
 	m.fields[1].value = STR("/a/long/enough/target");
 	m.seq = 8;
-	assert_int_not_equal(rs_join_key(&m), key);
+	assert_int_not_equal(rs_join_key(&m, &conn), key);
 	m.seq = 0;
-	assert_int_equal(rs_join_key(&m), 0);
+	assert_int_equal(rs_join_key(&m, &conn), 0);
 	m.seq = 7;
 	m.flags = RS_MSGF_CUT;
-	assert_int_equal(rs_join_key(&m), 0);
+	assert_int_equal(rs_join_key(&m, &conn), 0);
+
+	{
+		/* A Unix socket's ends, once the kernel has told the server of its other end. */
+		static struct rs_conn client = { .info = { .id = 5, .family = RS_FAMILY_UNIX } };
+		static struct rs_conn server = { .info = { .id = 6, .family = RS_FAMILY_UNIX } };
+		uint64_t unix_key;
+
+		m.flags = 0;
+		m.dir = RS_DIR_OUT;
+		unix_key = rs_join_key(&m, &client);
+		assert_int_not_equal(unix_key, 0);
+		assert_int_not_equal(unix_key, key);
+		m.dir = RS_DIR_IN;
+		assert_int_equal(rs_join_key(&m, &server), 0);
+		server.peer = 5;
+		assert_int_equal(rs_join_key(&m, &server), unix_key);
+		assert_int_equal(rs_join_far_key(unix_key, &server), 0);
+		m.seq = 8;
+		assert_int_not_equal(rs_join_key(&m, &server), unix_key);
+		m.seq = 7;
+		server.present = true;
+		assert_int_equal(rs_join_key(&m, &server), 0);
+	}
 
 	rs_join_ids(key, t1, p1);
 	rs_join_ids(key, t2, p2);

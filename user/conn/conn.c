@@ -70,6 +70,26 @@ void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 	cs->n->v[RS_C_CONN_CLOSED]++;
 }
 
+void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev)
+{
+	struct rs_told *t = &c->told[ev->kind];
+
+	*t = (struct rs_told){ .set = true, .flags = ev->flags, .len = ev->len, .off = ev->off };
+	memcpy(t->trace_id, ev->trace_id, sizeof(t->trace_id));
+	memcpy(t->span_id, ev->span_id, sizeof(t->span_id));
+}
+
+void rs_conn_forget_told(struct rs_conn *c, const struct rs_ev_data *ev)
+{
+	for (int i = 0; i < RS_CONTEXT_KINDS; i++) {
+		struct rs_told *t = &c->told[i];
+
+		if ((i == RS_CONTEXT_RECEIVED) == (ev->dir == RS_DIR_IN) &&
+		    ev->off - t->off >= t->len)
+			t->set = false;
+	}
+}
+
 static void ip_text(struct rs_endpoint *e, uint8_t family, const __u8 addr[16], uint16_t port)
 {
 	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };

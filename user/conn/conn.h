@@ -19,6 +19,15 @@
 
 struct rs_proc;
 
+/* A context record: it counts for requests whose head ends in this stretch of its direction. */
+struct rs_told {
+	bool set;
+	uint8_t flags; /* W3C trace flags */
+	uint8_t trace_id[16], span_id[8];
+	uint32_t len;
+	uint64_t off;
+};
+
 struct rs_conn {
 	struct rs_conn_info info;
 	struct rs_l7 l7;
@@ -48,6 +57,9 @@ struct rs_conn {
 	bool has_opener;    /* opener_* are filled */
 	uint64_t caller;    /* the task whose request comes next (RS_TASK_CALLS); 0: not known */
 	uint8_t opener_trace[16], opener_span[8];
+	uint64_t peer; /* Unix: the other end's number; 0: not known */
+	bool present;  /* older than the agent: its offsets need not be those of the other end */
+	struct rs_told told[RS_CONTEXT_KINDS];
 };
 
 struct rs_conns {
@@ -70,6 +82,10 @@ struct rs_conn *rs_conns_oldest(const struct rs_conns *cs);
 void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
 /* Fills in what the open record says. */
 void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev);
+/* Notes what a context record says. */
+void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev);
+/* Before data is parsed: what was told of its direction for other bytes than these is over. */
+void rs_conn_forget_told(struct rs_conn *c, const struct rs_ev_data *ev);
 /* Forgets it; the caller has ended its exchanges, released its l7 and taken it from its process. */
 void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c);
 

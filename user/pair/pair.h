@@ -42,6 +42,7 @@ enum rs_parent_source {
 	RS_PARENT_THREAD,    /* the request the sending thread was handling */
 	RS_PARENT_SEQUENCE,  /* the client's span at the other end of the connection */
 	RS_PARENT_GOROUTINE, /* as THREAD, of the goroutine */
+	RS_PARENT_SDK,	     /* the span that the sending thread's SDK has active */
 };
 
 /* Why a span is linked to another: attribute ringspan.link.type. */

@@ -25,6 +25,9 @@ bool rs_record_valid(const struct rs_ev_hdr *ev, size_t avail)
 		return ev->len >= sizeof(struct rs_ev_proc);
 	case RS_EV_TASK:
 		return ev->len >= sizeof(struct rs_ev_task);
+	case RS_EV_CONTEXT:
+		return ev->len >= sizeof(struct rs_ev_context) &&
+		       ((const struct rs_ev_context *)(const void *)ev)->kind < RS_CONTEXT_KINDS;
 	}
 	return false;
 }

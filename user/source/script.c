@@ -45,9 +45,10 @@ static int bad(struct script *s, const char *fmt, ...)
 
 /* A line's members, as far as they are known. Absent: UINT64_MAX, STR_NONE, false. */
 struct line {
-	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid, goid, parent, stream;
+	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid, goid, parent, stream,
+		peer_conn;
 	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text,
-		hex;
+		hex, kind, context;
 	bool present;
 };
 
@@ -87,6 +88,7 @@ static const struct member {
 	UINT(goid, INT64_MAX),
 	UINT(parent, INT64_MAX),
 	UINT(stream, UINT32_MAX),
+	UINT(peer_conn, INT64_MAX),
 	TEXT(type),
 	TEXT(comm),
 	TEXT(role),
@@ -101,6 +103,8 @@ static const struct member {
 	TEXT(event),
 	TEXT(text),
 	TEXT(hex),
+	TEXT(kind),
+	TEXT(context),
 	{ { "present", 7 }, M_BOOL, offsetof(struct line, present), 0 },
 #undef UINT
 #undef TEXT
@@ -136,6 +140,7 @@ static int read_line(struct script *s, struct str text, struct line *l)
 	memset(l, 0, sizeof(*l));
 	l->t = l->conn = l->pid = l->tid = l->off = l->len = l->seq = ABSENT;
 	l->value = l->signal = l->code = l->ppid = l->goid = l->parent = l->stream = ABSENT;
+	l->peer_conn = ABSENT;
 	rs_arena_reset(&s->arena);
 	rs_json_init(&j, text, &s->arena);
 	rs_json_object(&j);
@@ -264,6 +269,7 @@ static int on_open(struct script *s, const struct line *l)
 	ev.family = (uint8_t)family;
 	ev.l4 = family == RS_FAMILY_UNIX ? RS_L4_UNKNOWN : (uint8_t)l4;
 	copy_comm(ev.comm, l->comm);
+	ev.peer_conn = or_else(l->peer_conn, 0);
 	if (family == RS_FAMILY_UNIX) {
 		struct str path = str_at(l->local.len ? l->local : l->peer, 0, sizeof(ev.path));
 
@@ -448,14 +454,43 @@ static int on_proc(struct script *s, const struct line *l)
 	return emit(s, &ev);
 }
 
+/* "context" is {trace id}-{span id}-{flags}, as the last three parts of a traceparent. */
+static int on_context(struct script *s, const struct line *l)
+{
+	static const char *const kinds[] = { "sdk", "sent", "received", NULL };
+	struct rs_ev_context ev = { .conn = l->conn };
+	struct str hex = l->context;
+	unsigned kind = 0;
+	int rc = get_word(s, "kind", l->kind, kinds, true, &kind);
+
+	if (rc)
+		return rc;
+	header(&ev.h, RS_EV_CONTEXT, sizeof(ev), l->t);
+	ev.kind = (uint8_t)kind;
+	ev.off = or_else(l->off, 0);
+	ev.len = (uint32_t)or_else(l->len, INT32_MAX);
+	ev.tid = (uint32_t)or_else(l->tid, or_else(l->pid, 0));
+	if (hex.len != 52 || hex.ptr[32] != '-' || hex.ptr[49] != '-')
+		return bad(s, "\"context\": 32 digits, 16 and 2 are expected, with - between");
+	for (unsigned i = 0; i < 25; i++) {
+		size_t at = i < 16 ? 2 * i : i < 24 ? 33 + 2 * (i - 16) : 50;
+		int hi = hex_digit(hex.ptr[at]), lo = hex_digit(hex.ptr[at + 1]);
+		uint8_t *to = i < 16 ? &ev.trace_id[i] : i < 24 ? &ev.span_id[i - 16] : &ev.flags;
+
+		if (hi < 0 || lo < 0)
+			return bad(s, "\"context\": a character that is no digit");
+		*to = (uint8_t)(hi << 4 | lo);
+	}
+	return emit(s, &ev);
+}
+
 static int on_line(struct script *s, struct str text)
 {
-	static const char *const types[] = {
-		"open", "data", "close", "fact", "proc", "task", NULL
-	};
-	static int (*const fn[])(struct script *, const struct line *) = { on_open,  on_data,
-									   on_close, on_fact,
-									   on_proc,  on_task };
+	static const char *const types[] = { "open", "data", "close",	"fact",
+					     "proc", "task", "context", NULL };
+	static int (*const fn[])(struct script *,
+				 const struct line *) = { on_open, on_data, on_close,  on_fact,
+							  on_proc, on_task, on_context };
 	unsigned type = 0;
 	struct line l;
 	int rc = read_line(s, text, &l);

@@ -99,6 +99,7 @@ static struct str source_name(uint8_t source)
 		[RS_PARENT_WIRE] = { "wire", 4 },
 		[RS_PARENT_THREAD] = { "thread", 6 },
 		[RS_PARENT_GOROUTINE] = { "goroutine", 9 },
+		[RS_PARENT_SDK] = { "sdk", 3 },
 		[RS_PARENT_SEQUENCE] = { "sequence", 8 },
 	};
 

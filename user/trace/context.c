@@ -191,6 +191,20 @@ static struct rs_root *wire_root(struct rs_trace *t, const struct rs_msg *m,
 	return r;
 }
 
+/* What the kernel told of the request that ends here, as a context from the wire. */
+static bool told(const struct rs_conn *c, enum rs_ev_context_kind kind, struct rs_wire_ctx *ret)
+{
+	const struct rs_told *t = &c->told[kind];
+
+	if (!t->set)
+		return false;
+	*ret = (struct rs_wire_ctx){ .flags = t->flags & (RS_TRACE_SAMPLED | RS_TRACE_RANDOM),
+				     .format = RS_PROP_COUNT };
+	memcpy(ret->trace_id, t->trace_id, sizeof(ret->trace_id));
+	memcpy(ret->span_id, t->span_id, sizeof(ret->span_id));
+	return true;
+}
+
 /* Is the other end of the connection on this node, for all that the addresses say? */
 static bool peer_local(struct rs_conn *c)
 {
@@ -256,7 +270,8 @@ static void server_request(struct rs_trace *t, struct rs_open *o, const struct r
 	struct rs_open *client;
 	struct rs_thread *th;
 
-	if (rs_context_extract(&t->propagators, m, &wire)) {
+	if (rs_context_extract(&t->propagators, m, &wire) ||
+	    told(o->conn, RS_CONTEXT_RECEIVED, &wire)) {
 		o->root = wire_root(t, m, &wire);
 		memcpy(o->parent_id, wire.span_id, sizeof(o->parent_id));
 		memcpy(o->wire_span_id, wire.span_id, sizeof(o->wire_span_id));
@@ -352,20 +367,35 @@ static void link_opener(struct rs_open *o)
 	c->asked = true;
 }
 
+/* The SDK's active span, unless that is the very one which the request's headers name. */
+static bool sdk_parent(const struct rs_open *o, const struct rs_wire_ctx *wire,
+		       struct rs_wire_ctx *ret)
+{
+	if (!told(o->conn, RS_CONTEXT_SDK, ret))
+		return false;
+	return !wire || (memcmp(wire->trace_id, ret->trace_id, 16) == 0 &&
+			 memcmp(wire->span_id, ret->span_id, 8) != 0);
+}
+
 static void client_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
-	struct rs_wire_ctx ctx, *wire = rs_context_extract(&t->propagators, m, &ctx) ? &ctx : NULL;
+	struct rs_wire_ctx ctx, sdk, *wire = NULL, *in;
 	struct rs_connect *k =
 		o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
 	uint64_t caller = o->conn->caller ? o->conn->caller : k ? k->caller : 0;
 	struct rs_open *doubt, *parent, *server;
 	struct rs_thread *th;
+	bool by_sdk;
 
+	if (rs_context_extract(&t->propagators, m, &ctx) || told(o->conn, RS_CONTEXT_SENT, &ctx))
+		wire = &ctx;
+	by_sdk = sdk_parent(o, wire, &sdk);
+	in = wire ? wire : by_sdk ? &sdk : NULL;
 	if (caller)
 		o->x.task = caller;
 	o->conn->caller = 0;
 	/* Who is known to ask is not overruled by who opened the connection. */
-	parent = find_parent(t, o, m, wire, k && !caller ? k->opener : NULL, &doubt);
+	parent = find_parent(t, o, m, in, k && !caller ? k->opener : NULL, &doubt);
 	if (k && k->done_ns)
 		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
 	rs_connect_forget(&t->connects, k);
@@ -381,16 +411,23 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 			rs_thread_at(th, parent);
 		rs_thread_update(parent);
 	} else {
-		o->root = wire ? wire_root(t, m, wire) : own_root(t, o);
-		link_doubts(t, o, doubt);
+		o->root = in ? wire_root(t, m, in) : own_root(t, o);
+		if (!by_sdk)
+			link_doubts(t, o, doubt);
+	}
+	if (by_sdk) {
+		memcpy(o->parent_id, sdk.span_id, sizeof(o->parent_id));
+		o->parent_source = RS_PARENT_SDK;
 	}
 	/* Forwarded as it came (a proxy): that id is the sender's before us. */
 	o->forwarded = wire && parent && memcmp(parent->wire_span_id, wire->span_id, 8) == 0;
 	if (wire && !o->forwarded)
 		memcpy(o->span_id, wire->span_id, 8);
+	else if (by_sdk && t->skip_sdk && o->conn->proc && o->conn->proc->sdk)
+		memcpy(o->span_id, sdk.span_id, 8); /* no span of ours: the SDK's stands for it */
 	else
 		rs_ids_span(&t->ids, o->span_id);
-	if (o->far_key && !wire) {
+	if (o->far_key && !in) {
 		uint8_t trace[16];
 
 		/* The agent at the other end calls this span so, in a trace that it can only name so. */
@@ -437,7 +474,7 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 		return;
 	switch ((enum rs_msg_type)m->type) {
 	case RS_MSG_REQUEST:
-		o->join_key = t->join == RS_JOIN_OFF ? 0 : rs_join_key(m);
+		o->join_key = t->join == RS_JOIN_OFF ? 0 : rs_join_key(m, o->conn);
 		o->far_key = t->join == RS_JOIN_CLUSTER ? rs_join_far_key(o->join_key, o->conn) : 0;
 		if (server)
 			server_request(t, o, m);

@@ -3,12 +3,20 @@
 
 #include "base/hash.h"
 
-uint64_t rs_join_key(const struct rs_msg *m)
+uint64_t rs_join_key(const struct rs_msg *m, const struct rs_conn *c)
 {
 	uint64_t h = m->seq;
 
 	if (!m->seq || m->flags & (RS_MSGF_CUT | RS_MSGF_RESYNC))
 		return 0;
+	if (c->info.family == RS_FAMILY_UNIX) {
+		/* Offsets count from first sight: the same at both ends only when neither is older than we. */
+		uint64_t client = m->dir == RS_DIR_OUT ? c->info.id : c->peer;
+
+		if (!client || c->present)
+			return 0;
+		h = rs_hash_mix(client + h);
+	}
 	for (unsigned i = 0; i < m->nfields; i++)
 		h = rs_hash_str(h + m->fields[i].id, m->fields[i].value);
 	/* The lowest bit tells the two ends apart in the table. */
@@ -19,6 +27,8 @@ uint64_t rs_join_far_key(uint64_t key, const struct rs_conn *c)
 {
 	uint64_t answered = c->next_off[c->role == RS_ROLE_CLIENT ? RS_DIR_IN : RS_DIR_OUT];
 
+	if (c->info.family == RS_FAMILY_UNIX) /* its other end is on this node */
+		return 0;
 	return key && c->oseq ? rs_hash_mix(key + c->oseq + answered) : key;
 }
 

@@ -7,6 +7,8 @@
  * connection. Two requests open at the same time are taken for one only when they say the same and their
  * connections stand at the same one of 2^32 numbers: 2^-32 per other open request of the same content.
  *
+ * A Unix socket has no such number: the kernel names its other end, and the stream's offset stands for it.
+ *
  * Of ids that two agents derive alone from the key, see rs_join_ids().
  */
 #ifndef RS_TRACE_JOIN_H
@@ -16,7 +18,7 @@
 #include "pair/pair.h"
 
 /* Of a request's head; 0: it can not be joined (no sequence number, or not all of it was captured). */
-uint64_t rs_join_key(const struct rs_msg *m);
+uint64_t rs_join_key(const struct rs_msg *m, const struct rs_conn *c);
 
 /* The key as two agents use it that do not meet: with the number at which the other direction stands too. */
 uint64_t rs_join_far_key(uint64_t key, const struct rs_conn *c);

@@ -5,12 +5,13 @@
  * A server's request:  the context it carries (propagate.h); else the client's span at the other end of
  *                      the connection, when that is on this node (join.h); else it begins a trace.
  * A client's request:  the one open request of its process that is in the trace its headers name; else
- *                      the request for which its connection was just opened; else the request its thread
- *                      is at (thread.h), or the task that is known to ask where another one
- *                      writes (RS_TASK_CALLS). When that is not certain, no parent, and a link. If the program
- *                      sends a context of its own, the span takes the span id that the program put there,
- *                      so that the next hop's parent exists; unless it only forwards the one it got.
- *                      Where the program starts a trace by itself, its request's trace becomes that one.
+ *                      the span that its thread's SDK has active, where that is published; else the request
+ *                      for which its connection was just opened; else the request its thread is at
+ *                      (thread.h), or the task that is known to ask where another one writes
+ *                      (RS_TASK_CALLS). When that is not certain, no parent, and a link. If the program sends a
+ *                      context of its own, the span takes the span id that the program put there, so that
+ *                      the next hop's parent exists; unless it only forwards the one it got. Where the
+ *                      program starts a trace by itself, its request's trace becomes that one.
  * A finished request is nobody's parent. How it was found is attribute ringspan.parent.source.
  *
  * On one node the records of both ends come in either order. A server's request whose client has not been
