@@ -12,7 +12,7 @@
  * maps: JSON; bytes: base64). Links to nowhere (no ids) are left out. JSON texts end before 25,000 bytes, with a
  * whole link or event.
  */
-#include "datadog_map.h"
+#include "datadog_walk.h"
 
 struct state {
 	struct rs_sink sink;
@@ -239,8 +239,9 @@ static char *put_json(struct rs_sink *s, char *p, const struct dd_key *key,
 	return dd_close_text(s, p, at);
 }
 
-static char *put_span(struct state *st, char *p, bool first)
+static char *put_span(void *state, char *p, bool first)
 {
+	struct state *st = state;
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
@@ -278,7 +279,7 @@ static char *put_span(struct state *st, char *p, bool first)
 	p = RS_MP_LIT(p, "metrics");
 	p = rs_mp_map(p, o->nmetrics + priority);
 	if (priority) {
-		p = dd_put_key(s, p, m->c[DD_C_PRIORITY]);
+		p = dd_put_key(s, p, m->keys.c[DD_C_PRIORITY]);
 		p = rs_mp_int(p, c->priority);
 	}
 	for (uint32_t i = 0; i < o->nmetrics; i++) {
@@ -288,12 +289,12 @@ static char *put_span(struct state *st, char *p, bool first)
 	p = RS_MP_LIT(p, "meta");
 	p = rs_mp_map(p, nmeta);
 	if (tid) {
-		p = dd_put_key(s, p, m->c[DD_C_TID]);
+		p = dd_put_key(s, p, m->keys.c[DD_C_TID]);
 		*p++ = (char)0xb0;
 		p = rs_json_hex(p, span->trace_id, 8);
 	}
 	if (dm) {
-		p = dd_put_key(s, p, m->c[DD_C_DM]);
+		p = dd_put_key(s, p, m->keys.c[DD_C_DM]);
 		p = put_field(s, p, &c->dm, DD_MAX_NAME);
 	}
 	for (uint32_t i = 0; i < o->nmeta; i++)
@@ -302,9 +303,9 @@ static char *put_span(struct state *st, char *p, bool first)
 		p = put_ctx(st, p);
 	if (st->json) {
 		if (nlinks)
-			p = put_json(s, p, m->c[DD_C_SPAN_LINKS], span, dd_links_json);
+			p = put_json(s, p, m->keys.c[DD_C_SPAN_LINKS], span, dd_links_json);
 		if (nevents)
-			p = put_json(s, p, m->c[DD_C_EVENTS], span, dd_events_json);
+			p = put_json(s, p, m->keys.c[DD_C_EVENTS], span, dd_events_json);
 		return p;
 	}
 	p = rs_sink_need(s, p, 64);
@@ -326,70 +327,71 @@ static char *put_span(struct state *st, char *p, bool first)
 	return p;
 }
 
-/* The window's chunks. False: too big, or out of memory. */
-static bool put_chunks(struct state *st, char **pp, size_t max)
+static char *put_chunk(void *state, char *p, const struct rs_chunk *c)
 {
-	struct rs_sink *s = &st->sink;
-	struct dd_map *m = &st->map;
-	char *p = *pp;
+	struct state *st = state;
+
+	p = rs_sink_need(&st->sink, p, 16);
+	return rs_mp_array(p, c->n);
+}
+
+static char *begin(void *state, char *p)
+{
+	struct state *st = state;
 
 	st->ctx_no = 0;
-	p = rs_mp_array(p, m->w.nchunk);
-	for (uint32_t i = 0; i < m->w.nchunk; i++) {
-		const struct rs_chunk *c = &m->w.chunk[i];
-
-		if (!dd_chunk_begin(m, c))
-			return false;
-		p = rs_sink_need(s, p, 16);
-		p = rs_mp_array(p, c->n);
-		p = put_span(st, p, true);
-		for (uint32_t j = m->w.item[c->first].next; j != RS_CHUNK_END;
-		     j = m->w.item[j].next) {
-			if (!dd_map_span(m, &m->w.item[j]))
-				return false;
-			p = put_span(st, p, false);
-		}
-		if (s->err || st->ctx.err || rs_sink_pos(s, p) > max)
-			return false;
-	}
-	*pp = p;
-	return true;
+	return rs_mp_array(p, st->map.w.nchunk);
 }
+
+static size_t size(const void *state, const char *p)
+{
+	const struct state *st = state;
+
+	return st->sink.err || st->ctx.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
+}
+
+static int open_sinks(struct rs_encoder *e, char **ret_p)
+{
+	struct state *st = e->state;
+
+	*ret_p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+	if (!*ret_p)
+		return st->sink.err;
+	if (rs_sink_open(&st->ctx, e->pool, e->opts.max_payload))
+		return 0;
+	rs_sink_abort(&st->sink);
+	return st->ctx.err;
+}
+
+static void close_sinks(void *state, char *p, struct rs_payload *out)
+{
+	struct state *st = state;
+
+	rs_sink_close(&st->sink, p, out);
+	rs_sink_abort(&st->ctx);
+}
+
+static void abort_sinks(void *state)
+{
+	struct state *st = state;
+
+	rs_sink_abort(&st->sink);
+	rs_sink_abort(&st->ctx);
+}
+
+static const struct dd_writer writer = {
+	.open = open_sinks,
+	.begin = begin,
+	.chunk = put_chunk,
+	.span = put_span,
+	.size = size,
+	.close = close_sinks,
+	.abort = abort_sinks,
+};
 
 static int encode(struct rs_encoder *e, struct rs_encode *run)
 {
-	struct state *st = e->state;
-	struct dd_map *m = &st->map;
-
-	for (;;) {
-		char *p;
-		bool ok;
-		int err = dd_window(m, run);
-
-		if (err)
-			return err;
-		if (!m->w.nitem) {
-			rs_chunks_taken(&m->w, run, 0, e->opts.max_payload);
-			return 0;
-		}
-		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
-		if (!p)
-			return st->sink.err;
-		if (!rs_sink_open(&st->ctx, e->pool, e->opts.max_payload)) {
-			rs_sink_abort(&st->sink);
-			return st->ctx.err;
-		}
-		ok = put_chunks(st, &p, e->opts.max_payload);
-		rs_sink_abort(&st->ctx);
-		if (ok && !m->again) {
-			rs_sink_close(&st->sink, p, &run->out);
-			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
-			return 0;
-		}
-		rs_sink_abort(&st->sink);
-		if (!ok && !rs_chunks_less(&m->w, run) && run->done)
-			return 0;
-	}
+	return dd_encode(&writer, &((struct state *)e->state)->map, e, run);
 }
 
 static int init(struct rs_encoder *e)

@@ -10,6 +10,7 @@
  * whole elements below 25,000 bytes; the protocol has no other place for them.
  */
 #include "datadog_strings.h"
+#include "datadog_walk.h"
 
 struct state {
 	struct rs_sink sink; /* chunks */
@@ -55,7 +56,7 @@ static uint32_t val_at(struct state *st, const struct rs_val *v)
 	if (v->type == DD_VAL_KEY)
 		return key_at(st, dd_val_key(v));
 	if (v->type == RS_VAL_BOOL)
-		return key_at(st, st->map.c[v->b ? DD_C_TRUE : DD_C_FALSE]);
+		return key_at(st, st->map.keys.c[v->b ? DD_C_TRUE : DD_C_FALSE]);
 	st->dp = dd_str_val(&st->tab, &st->dict, st->dp, v, &at, &new);
 	return at;
 }
@@ -103,8 +104,9 @@ static char *put_ctx(struct state *st, char *p)
 	return p;
 }
 
-static char *put_span(struct state *st, char *p, bool first)
+static char *put_span(void *state, char *p, bool first)
 {
+	struct state *st = state;
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
@@ -131,11 +133,11 @@ static char *put_span(struct state *st, char *p, bool first)
 		struct dd_text t = { { hex, 16 }, NULL };
 
 		rs_json_hex(hex, span->trace_id, 8);
-		p = rs_mp_uint(p, key_at(st, m->c[DD_C_TID]));
+		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_TID]));
 		p = rs_mp_uint(p, field_at(st, &t, DD_MAX_NAME));
 	}
 	if (dm) {
-		p = rs_mp_uint(p, key_at(st, m->c[DD_C_DM]));
+		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_DM]));
 		p = rs_mp_uint(p, field_at(st, &c->dm, DD_MAX_NAME));
 	}
 	for (uint32_t i = 0; i < o->nmeta; i++)
@@ -144,16 +146,16 @@ static char *put_span(struct state *st, char *p, bool first)
 		p = put_ctx(st, p);
 	p = rs_sink_need(s, p, 64);
 	if (nlinks) {
-		p = rs_mp_uint(p, key_at(st, m->c[DD_C_SPAN_LINKS]));
+		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_SPAN_LINKS]));
 		p = rs_mp_uint(p, json_at(st, span, dd_links_json));
 	}
 	if (span->nevents) {
-		p = rs_mp_uint(p, key_at(st, m->c[DD_C_EVENTS]));
+		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_EVENTS]));
 		p = rs_mp_uint(p, json_at(st, span, dd_events_json));
 	}
 	p = rs_mp_map(p, o->nmetrics + priority);
 	if (priority) {
-		p = rs_mp_uint(p, key_at(st, m->c[DD_C_PRIORITY]));
+		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_PRIORITY]));
 		p = rs_mp_int(p, c->priority);
 	}
 	for (uint32_t i = 0; i < o->nmetrics; i++) {
@@ -166,41 +168,58 @@ static char *put_span(struct state *st, char *p, bool first)
 	return rs_mp_uint(p, field_at(st, &o->type, DD_MAX_NAME));
 }
 
-/* The window's chunks. False: too big, or out of memory. */
-static bool put_chunks(struct state *st, char **pp, size_t max)
+static char *put_chunk(void *state, char *p, const struct rs_chunk *c)
 {
-	struct rs_sink *s = &st->sink, *d = &st->dict;
-	struct dd_map *m = &st->map;
-	char *p = *pp;
+	struct state *st = state;
+
+	p = rs_sink_need(&st->sink, p, 16);
+	return rs_mp_array(p, c->n);
+}
+
+static char *begin(void *state, char *p)
+{
+	struct state *st = state;
 
 	rs_strtab_begin(&st->tab, 0);
 	st->dp += HEAD;
-	p = rs_mp_array(p, m->w.nchunk);
-	for (uint32_t i = 0; i < m->w.nchunk; i++) {
-		const struct rs_chunk *c = &m->w.chunk[i];
+	return rs_mp_array(p, st->map.w.nchunk);
+}
 
-		if (!dd_chunk_begin(m, c))
-			return false;
-		p = rs_sink_need(s, p, 16);
-		p = rs_mp_array(p, c->n);
-		p = put_span(st, p, true);
-		for (uint32_t j = m->w.item[c->first].next; j != RS_CHUNK_END;
-		     j = m->w.item[j].next) {
-			if (!dd_map_span(m, &m->w.item[j]))
-				return false;
-			p = put_span(st, p, false);
-		}
-		if (s->err || d->err || st->tab.err ||
-		    rs_sink_pos(s, p) + rs_sink_pos(d, st->dp) > max)
-			return false;
-	}
-	*pp = p;
-	return true;
+static size_t size(const void *state, const char *p)
+{
+	const struct state *st = state;
+
+	if (st->sink.err || st->dict.err || st->tab.err)
+		return SIZE_MAX;
+	return rs_sink_pos(&st->sink, p) + rs_sink_pos(&st->dict, st->dp);
+}
+
+static int open_sinks(struct rs_encoder *e, char **ret_p)
+{
+	struct state *st = e->state;
+
+	*ret_p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+	if (!*ret_p)
+		return st->sink.err;
+	st->dp = rs_sink_open(&st->dict, e->pool, e->opts.max_payload);
+	if (st->dp)
+		return 0;
+	rs_sink_abort(&st->sink);
+	return st->dict.err;
+}
+
+static void abort_sinks(void *state)
+{
+	struct state *st = state;
+
+	rs_sink_abort(&st->sink);
+	rs_sink_abort(&st->dict);
 }
 
 /* Gives the payload away: the dictionary with its header in front, then the chunks. */
-static void close_both(struct state *st, char *p, struct rs_payload *out)
+static void close_sinks(void *state, char *p, struct rs_payload *out)
 {
+	struct state *st = state;
 	char head[8], *end = head;
 	size_t n, room;
 
@@ -216,41 +235,19 @@ static void close_both(struct state *st, char *p, struct rs_payload *out)
 	rs_sink_close(&st->sink, p, out);
 }
 
+static const struct dd_writer writer = {
+	.open = open_sinks,
+	.begin = begin,
+	.chunk = put_chunk,
+	.span = put_span,
+	.size = size,
+	.close = close_sinks,
+	.abort = abort_sinks,
+};
+
 static int encode(struct rs_encoder *e, struct rs_encode *run)
 {
-	struct state *st = e->state;
-	struct dd_map *m = &st->map;
-
-	for (;;) {
-		char *p;
-		bool ok;
-		int err = dd_window(m, run);
-
-		if (err)
-			return err;
-		if (!m->w.nitem) {
-			rs_chunks_taken(&m->w, run, 0, e->opts.max_payload);
-			return 0;
-		}
-		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
-		if (!p)
-			return st->sink.err;
-		st->dp = rs_sink_open(&st->dict, e->pool, e->opts.max_payload);
-		if (!st->dp) {
-			rs_sink_abort(&st->sink);
-			return st->dict.err;
-		}
-		ok = put_chunks(st, &p, e->opts.max_payload);
-		if (ok && !m->again) {
-			close_both(st, p, &run->out);
-			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
-			return 0;
-		}
-		rs_sink_abort(&st->sink);
-		rs_sink_abort(&st->dict);
-		if (!ok && !rs_chunks_less(&m->w, run) && run->done)
-			return 0;
-	}
+	return dd_encode(&writer, &((struct state *)e->state)->map, e, run);
 }
 
 static void release(struct rs_encoder *e)

@@ -13,6 +13,7 @@
  * host, versions…) are those that all its resources agree on. Losses: dropped counts; links to nowhere (no ids).
  */
 #include "datadog_strings.h"
+#include "datadog_walk.h"
 
 struct state {
 	struct rs_sink sink;
@@ -199,14 +200,16 @@ static char *put_event(struct state *st, char *p, const struct rs_event *e)
 	return p;
 }
 
-static char *put_span(struct state *st, char *p)
+static char *put_span(void *state, char *p, bool first)
 {
+	struct state *st = state;
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
 	const struct rs_span *span = o->s;
 	uint32_t nlinks = dd_links(span), nevents = span->nevents;
 
+	(void)first;
 	p = rs_sink_need(s, p, 128);
 	p = rs_mp_map(p, 11 + !!nlinks + !!nevents + !!o->env.s.len + !!o->version.s.len +
 				 !!o->component.s.len);
@@ -283,8 +286,9 @@ static uint32_t mechanism(struct str dm)
 	return n.len < dm.len && str_u64(n, &v) && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
-static char *put_chunk(struct state *st, char *p, uint32_t nspans)
+static char *put_chunk(void *state, char *p, const struct rs_chunk *chunk)
 {
+	struct state *st = state;
 	const struct dd_chunk *c = &st->map.chunk;
 
 	p = rs_sink_need(&st->sink, p, 128);
@@ -301,7 +305,7 @@ static char *put_chunk(struct state *st, char *p, uint32_t nspans)
 	*p++ = 7;
 	p = rs_mp_uint(p, mechanism(c->dm.s));
 	*p++ = 4;
-	return rs_mp_array(p, nspans);
+	return rs_mp_array(p, chunk->n);
 }
 
 static char *put_header(struct state *st, char *p)
@@ -324,69 +328,55 @@ static char *put_header(struct state *st, char *p)
 	return rs_mp_array(p, m->w.nchunk);
 }
 
-/* The window's chunks. False: too big, or out of memory. */
-static bool put_chunks(struct state *st, char **pp, size_t max)
+static char *begin(void *state, char *p)
 {
-	struct rs_sink *s = &st->sink;
-	struct dd_map *m = &st->map;
-	char *p = *pp;
+	struct state *st = state;
+	const uint64_t hash = rs_strtab_hash(NULL, 0);
 
 	rs_strtab_begin(&st->tab, 0);
 	/* Number 0 is the empty string, without being written. */
-	rs_strtab_add(&st->tab, rs_strtab_find(&st->tab, s, "", 0, rs_strtab_hash(NULL, 0)),
-		      rs_strtab_hash(NULL, 0), 0, 0);
-	if (!dd_common(m))
-		return false;
-	p = put_header(st, p);
-	for (uint32_t i = 0; i < m->w.nchunk; i++) {
-		const struct rs_chunk *c = &m->w.chunk[i];
-
-		if (!dd_chunk_begin(m, c))
-			return false;
-		p = put_chunk(st, p, c->n);
-		p = put_span(st, p);
-		for (uint32_t j = m->w.item[c->first].next; j != RS_CHUNK_END;
-		     j = m->w.item[j].next) {
-			if (!dd_map_span(m, &m->w.item[j]))
-				return false;
-			p = put_span(st, p);
-		}
-		if (s->err || st->tab.err || rs_sink_pos(s, p) > max)
-			return false;
-	}
-	*pp = p;
-	return true;
+	rs_strtab_add(&st->tab, rs_strtab_find(&st->tab, &st->sink, "", 0, hash), hash, 0, 0);
+	return dd_common(&st->map) ? put_header(st, p) : NULL;
 }
+
+static size_t size(const void *state, const char *p)
+{
+	const struct state *st = state;
+
+	return st->sink.err || st->tab.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
+}
+
+static int open_sinks(struct rs_encoder *e, char **ret_p)
+{
+	struct state *st = e->state;
+
+	*ret_p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+	return *ret_p ? 0 : st->sink.err;
+}
+
+static void close_sinks(void *state, char *p, struct rs_payload *out)
+{
+	rs_sink_close(&((struct state *)state)->sink, p, out);
+}
+
+static void abort_sinks(void *state)
+{
+	rs_sink_abort(&((struct state *)state)->sink);
+}
+
+static const struct dd_writer writer = {
+	.open = open_sinks,
+	.begin = begin,
+	.chunk = put_chunk,
+	.span = put_span,
+	.size = size,
+	.close = close_sinks,
+	.abort = abort_sinks,
+};
 
 static int encode(struct rs_encoder *e, struct rs_encode *run)
 {
-	struct state *st = e->state;
-	struct dd_map *m = &st->map;
-
-	for (;;) {
-		char *p;
-		bool ok;
-		int err = dd_window(m, run);
-
-		if (err)
-			return err;
-		if (!m->w.nitem) {
-			rs_chunks_taken(&m->w, run, 0, e->opts.max_payload);
-			return 0;
-		}
-		p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
-		if (!p)
-			return st->sink.err;
-		ok = put_chunks(st, &p, e->opts.max_payload);
-		if (ok && !m->again) {
-			rs_sink_close(&st->sink, p, &run->out);
-			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
-			return 0;
-		}
-		rs_sink_abort(&st->sink);
-		if (!ok && !rs_chunks_less(&m->w, run) && run->done)
-			return 0;
-	}
+	return dd_encode(&writer, &((struct state *)e->state)->map, e, run);
 }
 
 static void release(struct rs_encoder *e)
