@@ -30,8 +30,7 @@ static bool can_talk(const void *arg)
 /* Files that are written, renamed or removed later may be in a directory that is another user's. */
 static uint64_t for_file(const char *path)
 {
-	return path && may_write(path) &&
-			       !rs_sandbox_without(RS_CAP(DAC_OVERRIDE), may_write, path)
+	return path && may_write(path) && !rs_sandbox_without(RS_CAP(DAC_OVERRIDE), may_write, path)
 		       ? RS_CAP(DAC_OVERRIDE)
 		       : 0;
 }

@@ -51,6 +51,38 @@ static const char *why_not(const struct rs_proc *p)
 			 : "speaks no protocol that is known";
 }
 
+/* "NAMESPACE/NAME" of the pod that the process's resource names, or "". */
+static const char *pod_of(struct rs_status *s, const struct rs_proc *p)
+{
+	struct str ns = STR_NONE, name = STR_NONE;
+	char both[512];
+
+	for (uint32_t i = 0; i < p->resource.attrs.n; i++) {
+		const struct rs_attr *a = &p->resource.attrs.a[i];
+
+		if (a->val.type != RS_VAL_STR)
+			continue;
+		if (str_eq(a->key->name, STR("k8s.namespace.name")))
+			ns = str_of(a->val.str, a->val.len);
+		else if (str_eq(a->key->name, STR("k8s.pod.name")))
+			name = str_of(a->val.str, a->val.len);
+	}
+	if (!name.len)
+		return "";
+	snprintf(both, sizeof(both), "%.*s/%.*s", STR_ARG(ns), STR_ARG(name));
+	return rs_status_str(s, str_c(both));
+}
+
+static void add_services(struct rs_status *s, const struct rs_services *from)
+{
+	const struct rs_service *row;
+	struct rs_status_service *to;
+	uint32_t pos = 0;
+
+	while ((row = rs_services_next(from, &pos)) && (to = rs_status_add_service(s)))
+		to->row = row;
+}
+
 static void add_processes(struct rs_status *s, const struct rs_procs *ps)
 {
 	struct rs_list *pos;
@@ -72,6 +104,7 @@ static void add_processes(struct rs_status *s, const struct rs_procs *ps)
 		to->spans = p->spans;
 		to->errors = p->errors;
 		to->why_not = why_not(p);
+		to->pod = pod_of(s, p);
 	}
 }
 
@@ -165,6 +198,7 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	s->connections = v->pl->conns.pool.in_use;
 	add_probes(s, v->kernel);
 	add_processes(s, &v->pl->procs);
+	add_services(s, &v->pl->services);
 	add_protocols(s, v->pl);
 	rs_pipeline_gauges(v->pl);
 	if (v->exporters) {

@@ -21,6 +21,30 @@ static int print(const struct rs_config *cfg, struct rs_view *v, struct str json
 	return cfg->dump ? rs_view_dump(json, out) : rs_view_text(v, json, out);
 }
 
+/* Likewise, of what the user wants to see of it. */
+static int print_wanted(const struct rs_config *cfg, struct rs_view *v, struct str json, FILE *out)
+{
+	struct rs_view_filter f = { .pids = cfg->pids.v, .npids = cfg->pids.n };
+	size_t len;
+	char *some;
+	int e;
+
+	for (uint32_t i = 0; i < cfg->comms.n && i < sizeof(f.comms) / sizeof(f.comms[0]); i++)
+		f.comms[f.ncomms++] = cfg->comms.v[i];
+	f.service = cfg->service;
+	f.pod = cfg->pod;
+	if (!rs_view_filters(&f))
+		return print(cfg, v, json, out);
+	some = rs_view_filter(&f, json, &len);
+	if (!some)
+		return -EBADMSG;
+	e = print(cfg, v, str_of(some, len), out);
+	if (cfg->json)
+		fputc('\n', out);
+	free(some);
+	return e;
+}
+
 static int show(const struct rs_config *cfg, struct rs_view *v, FILE *out, char *err, size_t size)
 {
 	char *text;
@@ -32,7 +56,7 @@ static int show(const struct rs_config *cfg, struct rs_view *v, FILE *out, char 
 	if (rs_view_error(str_of(text, len), err, size)) {
 		e = -EBUSY;
 	} else {
-		e = print(cfg, v, str_of(text, len), out);
+		e = print_wanted(cfg, v, str_of(text, len), out);
 		if (e)
 			snprintf(err, size, "%s: what answers there is no ringspan agent",
 				 cfg->socket);
@@ -106,6 +130,7 @@ int rs_cmd_status(struct rs_config *cfg)
 	}
 	rs_view_init(&v, rs_term_color(STDOUT_FILENO, (enum rs_color)cfg->color),
 		     rs_term_width(STDOUT_FILENO));
+	v.sort = (enum rs_view_sort)cfg->sort;
 	if (cfg->watch) {
 		e = watch(cfg, &v);
 	} else {

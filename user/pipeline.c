@@ -90,6 +90,8 @@ static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct r
 	pl->last_span_ns = pl->now;
 	p->spans++;
 	p->errors += s->status == RS_STATUS_ERROR;
+	rs_services_add(&pl->services, p->service, s->kind != RS_KIND_SERVER,
+			s->end_ns - s->start_ns, s->status == RS_STATUS_ERROR);
 	for (int i = 0; i < RS_PROTO_COUNT; i++) {
 		if (rs_protos[i] != o->x.ops)
 			continue;
@@ -423,6 +425,7 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	pl->l7.max_conns = pl->o.max_conns;
 	pl->l7.redact = &pl->trace.redact;
 	rs_list_init(&pl->closing);
+	rs_services_init(&pl->services);
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
@@ -460,5 +463,6 @@ void rs_pipeline_release(struct rs_pipeline *pl)
 	rs_pair_release(&pl->pair);
 	rs_procs_release(&pl->procs);
 	rs_conns_release(&pl->conns);
+	rs_services_release(&pl->services);
 	rs_l7_env_release(&pl->l7);
 }

@@ -12,6 +12,7 @@
 #include "conn/conn.h"
 #include "meta/proc.h"
 #include "pair/pair.h"
+#include "status/services.h"
 #include "trace/sample.h"
 #include "trace/trace.h"
 
@@ -48,6 +49,7 @@ struct rs_pipeline {
 	struct {
 		uint64_t requests, spans, errors;
 	} proto[RS_PROTO_COUNT];
+	struct rs_services services;
 	bool done;	       /* max_spans were made, and flushed */
 	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
 	uint64_t now;	       /* time of the newest record or tick, CLOCK_MONOTONIC */

@@ -12,10 +12,10 @@
 #include "maps.bpf.h"
 
 #if defined(__TARGET_ARCH_x86)
-#define rs_go_g(regs) ((regs)->r14)
+#define rs_go_g(regs)  ((regs)->r14)
 #define rs_go_sp(regs) ((regs)->sp)
 #else
-#define rs_go_g(regs) ((regs)->regs[28])
+#define rs_go_g(regs)  ((regs)->regs[28])
 #define rs_go_sp(regs) ((regs)->sp)
 #endif
 

@@ -539,6 +539,30 @@ def test_status():
         expect({"capture", "probe", "ledger", "exporter", "usage"} <= {r[0] for r in rows}, rows)
 
 
+def test_status_of_some():
+    """Filters by process and service, in every form; a second screen with rates."""
+    needs_capture()
+    with Dir() as d, Server() as web, Agent("run", "--socket", d("s"), "--port", str(web.port), "--file", d("f")):
+        me = str(os.getpid())
+
+        def some(*args):
+            return json.loads(ringspan("status", "--json", "--socket", d("s"), *args).stdout)
+
+        end = time.monotonic() + WAIT
+        while not some("--pid", me)["services"] and time.monotonic() < end:
+            web.get()
+        o = some("--pid", me)
+        expect([p["pid"] for p in o["processes"]] == [os.getpid()], o["processes"])
+        service = o["processes"][0]["service"]
+        expect({r["service"] for r in o["services"]} == {service} and o["services"][0]["p99_ns"] > 0, o["services"])
+        expect(some("--pid", "1")["processes"] == [] and some("--service", "no-*")["services"] == [], "not filtered")
+        text = ringspan("status", "--socket", d("s"), "--service", service).stdout
+        expect(f"{me} " in text and "STAGE" not in text and f"← {service}" in text, text)
+        expect("no traced process matches" in ringspan("status", "--socket", d("s"), "--pod", "x").stdout, "not said")
+        rows = ringspan("status", "--socket", d("s"), "--dump", "--service", service).stdout.splitlines()
+        expect(any(r.startswith(f"service\t{service}\tserver\t") for r in rows), rows)
+
+
 def test_watch():
     needs_capture()
     with Dir() as d, Agent("run", "--socket", d("s")):

@@ -181,7 +181,8 @@ static int filter(bool kills)
 	if (!rc && sigaction(SIGSYS, &sa, NULL))
 		rc = -errno;
 	if (!rc)
-		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree; older ones: a list */
+		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE,
+				       2); /* a tree; older ones: a list */
 	if (!rc)
 		rc = seccomp_load(f);
 	if (f)

@@ -11,6 +11,7 @@
 
 #include "base/human.h"
 #include "base/utf8.h"
+#include "services.h"
 
 #define CHUNK (64 * 1024)
 
@@ -52,6 +53,7 @@ void rs_status_init(struct rs_status *s)
 	s->probes_end = &s->probes;
 	s->processes_end = &s->processes;
 	s->protocols_end = &s->protocols;
+	s->services_end = &s->services;
 	s->exporters_end = &s->exporters;
 	s->last_record_age_ns = s->last_span_age_ns = RS_STATUS_NEVER;
 	s->version = RS_VERSION;
@@ -98,6 +100,11 @@ struct rs_status_process *rs_status_add_process(struct rs_status *s)
 struct rs_status_protocol *rs_status_add_protocol(struct rs_status *s)
 {
 	return ADD(s, protocols, rs_status_protocol);
+}
+
+struct rs_status_service *rs_status_add_service(struct rs_status *s)
+{
+	return ADD(s, services, rs_status_service);
 }
 
 struct rs_status_exporter *rs_status_add_exporter(struct rs_status *s)
@@ -174,6 +181,7 @@ static json_t *processes(const struct rs_status *s)
 		set_num(o, "spans", p->spans);
 		set_num(o, "errors", p->errors);
 		set_str(o, "why_not", p->why_not);
+		set_str(o, "pod", p->pod);
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -191,6 +199,59 @@ static json_t *protocols(const struct rs_status *s)
 		set_num(o, "requests", p->requests);
 		set_num(o, "spans", p->spans);
 		set_num(o, "errors", p->errors);
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+/* The upper end of the bucket in which this share of the spans is reached. */
+static uint64_t quantile(const struct rs_service *row, double share)
+{
+	uint64_t want = (uint64_t)((double)row->spans * share), seen = 0;
+
+	for (unsigned i = 0; i < RS_LATENCY_BUCKETS; i++) {
+		seen += row->bucket[i];
+		if (seen > want)
+			return rs_latency_end(i);
+	}
+	return 0;
+}
+
+static json_t *latency(const struct rs_service *row)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < RS_LATENCY_BUCKETS; i++) {
+		uint64_t end = rs_latency_end(i);
+		json_t *pair;
+
+		if (!row->bucket[i])
+			continue;
+		pair = json_array();
+		json_array_append_new(pair,
+				      json_integer(end > INT64_MAX ? INT64_MAX : (json_int_t)end));
+		json_array_append_new(pair, json_integer(row->bucket[i]));
+		json_array_append_new(list, pair);
+	}
+	return list;
+}
+
+static json_t *services(const struct rs_status *s)
+{
+	json_t *list = json_array();
+
+	for (const struct rs_status_service *p = s->services; p; p = p->next) {
+		char name[RS_SERVICE_NAME + 1];
+		json_t *o = json_object();
+
+		snprintf(name, sizeof(name), "%.*s", (int)p->row->nname, p->row->name);
+		set_str(o, "service", name);
+		set_str(o, "kind", p->row->client ? "client" : "server");
+		set_num(o, "spans", p->row->spans);
+		set_num(o, "errors", p->row->errors);
+		set_num(o, "p50_ns", quantile(p->row, 0.50));
+		set_num(o, "p99_ns", quantile(p->row, 0.99));
+		json_object_set_new(o, "latency", latency(p->row));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -321,6 +382,7 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 	set_age(o, "last_span_age_ns", s->last_span_age_ns);
 	json_object_set_new(o, "processes", processes(s));
 	set_num(o, "processes_left_out", s->processes_left_out);
+	json_object_set_new(o, "services", services(s));
 	json_object_set_new(o, "protocols", protocols(s));
 	json_object_set_new(o, "ledger", ledger(s));
 	json_object_set_new(o, "exporters", exporters(s));

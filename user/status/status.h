@@ -12,7 +12,10 @@
  *   capture{backend, connections, last_record_age_ns,
  *           probes[{name, purpose, state, reason}]}      state: attached, off, failed
  *   last_span_age_ns
- *   processes[{pid, comm, service, connections, requests, spans, errors, why_not}], processes_left_out
+ *   processes[{pid, comm, service, connections, requests, spans, errors, why_not, pod}], processes_left_out
+ *   services[{service, kind, spans, errors, p50_ns, p99_ns, latency[[end_ns, spans]]}]
+ *                                            kind: server, client; service "": others; latency: how many
+ *                                            took less than end_ns, and not less than the one before
  *   protocols[{name, connections, requests, spans, errors}]
  *   ledger[{stage, name, kind, value, help, remedy}]     kind: in, out, dropped, held, info
  *   exporters[{name, target, protocol, state, sent, failed, lost{cause: spans}, queued, queue_bytes,
@@ -75,6 +78,14 @@ struct rs_status_process {
 	uint64_t requests;    /* seen so far */
 	uint64_t spans, errors;
 	const char *why_not; /* why nothing, or not all, is seen of it */
+	const char *pod;     /* NAMESPACE/NAME, or "" */
+};
+
+struct rs_service; /* services.h; the pipeline's own, valid while the snapshot is */
+
+struct rs_status_service {
+	struct rs_status_service *next;
+	const struct rs_service *row;
 };
 
 struct rs_status_protocol {
@@ -112,6 +123,7 @@ struct rs_status {
 	struct rs_status_probe *probes, **probes_end;
 	struct rs_status_process *processes, **processes_end;
 	struct rs_status_protocol *protocols, **protocols_end;
+	struct rs_status_service *services, **services_end;
 	struct rs_status_exporter *exporters, **exporters_end;
 	uint32_t processes_left_out;
 	struct rs_counters user;
@@ -132,6 +144,7 @@ void rs_status_release(struct rs_status *s);
 struct rs_status_probe *rs_status_add_probe(struct rs_status *s);
 struct rs_status_process *rs_status_add_process(struct rs_status *s);
 struct rs_status_protocol *rs_status_add_protocol(struct rs_status *s);
+struct rs_status_service *rs_status_add_service(struct rs_status *s);
 struct rs_status_exporter *rs_status_add_exporter(struct rs_status *s);
 /* A copy that lives as long as the snapshot; "" when it is full. */
 const char *rs_status_str(struct rs_status *s, struct str text);

@@ -2,6 +2,7 @@
 #include "view.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #define MAX_ROWS 20 /* of a table on the screen */
 #define DOT	 " \xc2\xb7 "
 #define ARROW	 "\xe2\x86\xb3 "
+#define IN	 "\xe2\x86\x90" /* received */
+#define OUT	 "\xe2\x86\x92" /* sent */
 
 /* -- members, whatever they are -- */
 
@@ -434,7 +437,7 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 	uint64_t errors = num(p, "errors");
 	/* What stands before the last column is 63 columns wide. */
 	int left = v->width > 63 ? v->width - 63 : 0;
-	char comm[80], note[512], service[512];
+	char comm[80], note[512], service[1024], pod[512];
 	int pad;
 
 	text(p, "comm", comm, sizeof(comm), 16);
@@ -444,6 +447,9 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 		COUNT(num(p, "requests")), COUNT(num(p, "spans")), errors ? v->style.red : "",
 		errors ? COUNT(errors) : "-", errors ? v->style.reset : "");
 	text(p, "service", service, sizeof(service), left);
+	text(p, "pod", pod, sizeof(pod), 0);
+	if (*pod && rs_utf8_width(str_c(service)) + 2 + rs_utf8_width(str_c(pod)) <= left)
+		snprintf(service + strlen(service), sizeof(service) - strlen(service), "  %s", pod);
 	text(p, "why_not", note, sizeof(note), 0);
 	if (*service)
 		fprintf(out, "  %s", service);
@@ -465,6 +471,9 @@ static void put_processes(FILE *out, const struct rs_view *v, const json_t *o)
 	size_t n = json_array_size(list), shown = 0;
 	json_t **row = n ? malloc(n * sizeof(*row)) : NULL;
 
+	if (!n && json_is_true(json_object_get(o, "filtered")))
+		fprintf(out, "\n  %sno traced process matches%s\n", v->style.yellow,
+			v->style.reset);
 	if (!row)
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -475,6 +484,167 @@ static void put_processes(FILE *out, const struct rs_view *v, const json_t *o)
 	for (size_t i = 0; i < n && shown < MAX_ROWS; i++, shown++)
 		put_process(out, v, row[i]);
 	n += num(o, "processes_left_out");
+	if (n > shown)
+		fprintf(out, "  %s… and %zu more; --json or --dump shows them%s\n", v->style.dim,
+			n - shown, v->style.reset);
+	free(row);
+}
+
+/* -- services: since the snapshot before, or since the start when there is none -- */
+
+#define MAX_SERVICES 1026
+
+struct service {
+	const json_t *o, *before; /* before: NULL: since the start */
+	uint64_t spans, errors, p50, p99;
+};
+
+static const json_t *same_service(const json_t *list, const json_t *one)
+{
+	const char *name = json_string_value(json_object_get(one, "service"));
+	const char *kind = json_string_value(json_object_get(one, "kind"));
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(list, i, o)
+	{
+		if (name && kind && is(o, "service", name) && is(o, "kind", kind))
+			return o;
+	}
+	return NULL;
+}
+
+static uint64_t at(const json_t *pair, size_t i)
+{
+	json_int_t v = json_integer_value(json_array_get(pair, i));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+/* Where `share` of what came since `before` is reached; both are in the order of their ends. */
+static uint64_t quantile(const struct service *s, double share)
+{
+	const json_t *now = json_object_get(s->o, "latency"), *pair;
+	const json_t *then = json_object_get(s->before, "latency");
+	uint64_t want = (uint64_t)((double)s->spans * share), seen = 0;
+	size_t i, k = 0;
+
+	json_array_foreach(now, i, pair)
+	{
+		uint64_t n = at(pair, 1), was;
+
+		while (k < json_array_size(then) && at(json_array_get(then, k), 0) < at(pair, 0))
+			k++;
+		was = at(json_array_get(then, k), 0) == at(pair, 0) ? at(json_array_get(then, k), 1)
+								    : 0;
+		seen += n > was ? n - was : 0;
+		if (seen > want)
+			return at(pair, 0);
+	}
+	return 0;
+}
+
+static void measure(struct service *s, const json_t *o, const json_t *before)
+{
+	*s = (struct service){ .o = o, .before = before };
+	s->spans = num(o, "spans");
+	s->errors = num(o, "errors");
+	if (before && num(before, "spans") <= s->spans && num(before, "errors") <= s->errors) {
+		s->spans -= num(before, "spans");
+		s->errors -= num(before, "errors");
+	} else {
+		s->before = NULL;
+	}
+	s->p50 = quantile(s, 0.50);
+	s->p99 = quantile(s, 0.99);
+}
+
+static int by_choice(const void *a, const void *b, void *arg)
+{
+	const struct service *x = a, *y = b;
+	uint64_t m = x->spans, n = y->spans;
+	int names = strcmp(TEXT(x->o, "service", 0), TEXT(y->o, "service", 0));
+
+	switch (*(enum rs_view_sort *)arg) {
+	case RS_SORT_REQUESTS:
+		break;
+	case RS_SORT_ERRORS:
+		m = x->errors;
+		n = y->errors;
+		break;
+	case RS_SORT_P50:
+		m = x->p50;
+		n = y->p50;
+		break;
+	case RS_SORT_P99:
+		m = x->p99;
+		n = y->p99;
+		break;
+	case RS_SORT_NAME:
+		m = n;
+		break;
+	}
+	if (m != n)
+		return m > n ? -1 : 1;
+	return names ? names : strcmp(TEXT(y->o, "kind", 0), TEXT(x->o, "kind", 0));
+}
+
+/* A time at the right of 9 columns: printf counts a µ as two. */
+static void put_time(FILE *out, bool any, uint64_t ns)
+{
+	const char *words = any ? DURATION(ns) : "-";
+	int pad = 9 - rs_utf8_width(str_c(words));
+
+	fprintf(out, "%*s%s", pad > 0 ? pad : 0, "", words);
+}
+
+static void put_service(FILE *out, const struct rs_view *v, const struct service *s, double seconds)
+{
+	const char *name = TEXT(s->o, "service", 30);
+	bool client = is(s->o, "kind", "client");
+	char rate_text[32] = "";
+	int pad;
+
+	if (!*name)
+		name = "(all others)";
+	pad = 30 - rs_utf8_width(str_c(name));
+	if (seconds > 0)
+		snprintf(rate_text, sizeof(rate_text), "%.1f", (double)s->spans / seconds);
+	fprintf(out, "  %s %s%*s %9s %9s %s%8s%s", client ? OUT : IN, name, pad > 0 ? pad : 0, "",
+		COUNT(num(s->o, "spans")), rate_text, s->errors ? v->style.red : "",
+		s->errors ? COUNT(s->errors) : "-", s->errors ? v->style.reset : "");
+	put_time(out, s->spans, s->p50);
+	put_time(out, s->spans, s->p99);
+	fputc('\n', out);
+}
+
+static void put_services(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "services"), *last = NULL;
+	size_t n = json_array_size(list), shown = 0;
+	uint64_t up = num(o, "uptime_ns"), from = 0;
+	enum rs_view_sort sort = v->sort;
+	struct service *row;
+
+	if (n > MAX_SERVICES)
+		n = MAX_SERVICES;
+	row = n ? malloc(n * sizeof(*row)) : NULL;
+	if (!row)
+		return;
+	if (v->last && num(v->last, "pid") == num(o, "pid") && num(v->last, "uptime_ns") < up) {
+		last = json_object_get(v->last, "services");
+		from = num(v->last, "uptime_ns");
+	}
+	for (size_t i = 0; i < n; i++) {
+		const json_t *one = json_array_get(list, i);
+
+		measure(&row[i], one, last ? same_service(last, one) : NULL);
+	}
+	qsort_r(row, n, sizeof(*row), by_choice, &sort);
+	fprintf(out, "\n  %s%-32s %9s %9s %8s %8s %8s%s\n", v->style.bold, "SERVICE", "SPANS",
+		"SPANS/S", "ERRORS", "P50", "P99", v->style.reset);
+	for (; shown < n && shown < MAX_ROWS; shown++)
+		put_service(out, v, &row[shown], (double)(up - from) / 1e9);
 	if (n > shown)
 		fprintf(out, "  %s… and %zu more; --json or --dump shows them%s\n", v->style.dim,
 			n - shown, v->style.reset);
@@ -562,12 +732,104 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out)
 	put_cost(out, v, o);
 	put_rights(out, v, o);
 	put_failed_probes(out, v, o);
+	put_services(out, v, o);
 	put_processes(out, v, o);
-	put_protocols(out, v, o);
-	put_ledger(out, v, o);
+	if (!json_is_true(json_object_get(o, "filtered"))) {
+		put_protocols(out, v, o);
+		put_ledger(out, v, o);
+	}
 	json_decref(v->last);
 	v->last = o;
 	return 0;
+}
+
+/* -- what is wanted of it -- */
+
+bool rs_view_filters(const struct rs_view_filter *f)
+{
+	return f->npids || f->ncomms || f->service || f->pod;
+}
+
+static bool matches(const json_t *o, const char *key, const char *glob)
+{
+	const char *value = json_string_value(json_object_get(o, key));
+
+	return value && fnmatch(glob, value, 0) == 0;
+}
+
+/* A glob without a namespace is one of names. */
+static bool pod_matches(const json_t *o, const char *glob)
+{
+	const char *pod = json_string_value(json_object_get(o, "pod"));
+	const char *slash = pod ? strchr(pod, '/') : NULL;
+
+	if (slash && !strchr(glob, '/'))
+		pod = slash + 1;
+	return pod && *pod && fnmatch(glob, pod, 0) == 0;
+}
+
+static bool wanted(const struct rs_view_filter *f, const json_t *process)
+{
+	bool pid = !f->npids, comm = !f->ncomms;
+
+	for (uint32_t i = 0; i < f->npids; i++)
+		pid |= num(process, "pid") == f->pids[i];
+	for (uint32_t i = 0; i < f->ncomms; i++)
+		comm |= is(process, "comm", f->comms[i]);
+	return pid && comm && (!f->service || matches(process, "service", f->service)) &&
+	       (!f->pod || pod_matches(process, f->pod));
+}
+
+/* A service is some process's; one whose processes have ended is known by its name alone. */
+static bool service_wanted(const struct rs_view_filter *f, const json_t *service,
+			   const json_t *processes)
+{
+	const char *name = json_string_value(json_object_get(service, "service"));
+	const json_t *p;
+	size_t i;
+
+	if (f->service && matches(service, "service", f->service) && !f->npids && !f->ncomms &&
+	    !f->pod)
+		return true;
+	json_array_foreach(processes, i, p)
+	{
+		if (name && is(p, "service", name))
+			return true;
+	}
+	return false;
+}
+
+char *rs_view_filter(const struct rs_view_filter *f, struct str json, size_t *ret_len)
+{
+	json_t *o = json_loadb(json.ptr, json.len, 0, NULL), *all, *kept, *services, *one;
+	char *out;
+	size_t i;
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return NULL;
+	}
+	kept = json_array();
+	services = json_array();
+	all = json_object_get(o, "processes");
+	json_array_foreach(all, i, one)
+	{
+		if (wanted(f, one))
+			json_array_append(kept, one);
+	}
+	all = json_object_get(o, "services");
+	json_array_foreach(all, i, one)
+	{
+		if (service_wanted(f, one, kept))
+			json_array_append(services, one);
+	}
+	json_object_set_new(o, "processes", kept);
+	json_object_set_new(o, "services", services);
+	json_object_set_new(o, "filtered", json_true());
+	out = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	*ret_len = out ? strlen(out) : 0;
+	return out;
 }
 
 /* -- tab-separated -- */
@@ -617,7 +879,7 @@ int rs_view_dump(struct str json, FILE *out)
 		  KEYS("name", "state", "purpose", "reason"));
 	dump_list(out, "process", json_object_get(o, "processes"),
 		  KEYS("pid", "comm", "service", "connections", "requests", "spans", "errors",
-		       "why_not"));
+		       "why_not", "pod"));
 	dump_list(out, "protocol", json_object_get(o, "protocols"),
 		  KEYS("name", "connections", "requests", "spans", "errors"));
 	dump_list(out, "ledger", json_object_get(o, "ledger"),
@@ -629,6 +891,8 @@ int rs_view_dump(struct str json, FILE *out)
 	dump_row(out, "usage", json_object_get(o, "usage"),
 		 KEYS("cpu_user_ns", "cpu_system_ns", "rss_bytes", "map_bytes", "bpf_run_ns",
 		      "bpf_runs"));
+	dump_list(out, "service", json_object_get(o, "services"),
+		  KEYS("service", "kind", "spans", "errors", "p50_ns", "p99_ns"));
 	dump_row(out, "rights", json_object_get(o, "rights"),
 		 KEYS("capabilities", "no_new_privs", "seccomp", "refused_calls"));
 	json_decref(o);

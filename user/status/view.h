@@ -13,7 +13,25 @@
 
 struct json_t;
 
+/* What is to be shown; zeroed: all. The caller's texts. */
+struct rs_view_filter {
+	const uint32_t *pids;
+	uint32_t npids;
+	const char *comms[8];
+	uint32_t ncomms;
+	const char *service, *pod; /* globs, or NULL */
+};
+
+enum rs_view_sort { /* --sort */
+	RS_SORT_REQUESTS,
+	RS_SORT_ERRORS,
+	RS_SORT_P50,
+	RS_SORT_P99,
+	RS_SORT_NAME,
+};
+
 struct rs_view {
+	enum rs_view_sort sort; /* of services */
 	struct rs_style style;
 	int width;	     /* columns; 0: no limit */
 	struct json_t *last; /* the snapshot before, for rates; NULL at first. Owned */
@@ -21,6 +39,14 @@ struct rs_view {
 
 void rs_view_init(struct rs_view *v, bool color, int width);
 void rs_view_release(struct rs_view *v);
+
+/* Does f leave anything out? */
+bool rs_view_filters(const struct rs_view_filter *f);
+/*
+ * The snapshot with the wanted processes and their services only; what concerns the whole agent stays.
+ * malloc'ed, one line; NULL: not JSON, or no memory.
+ */
+char *rs_view_filter(const struct rs_view_filter *f, struct str json, size_t *ret_len);
 
 /* A screen: capturing? losing anything, where, what to do? export? who is seen? 0, or -EBADMSG: not JSON. */
 int rs_view_text(struct rs_view *v, struct str json, FILE *out);
@@ -31,12 +57,13 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out);
  *   agent     version command pid uptime_ns kernel state reason
  *   capture   backend connections last_record_age_ns last_span_age_ns
  *   probe     name state purpose reason
- *   process   pid comm service connections requests spans errors why_not
+ *   process   pid comm service connections requests spans errors why_not pod
  *   protocol  name connections requests spans errors
  *   ledger    stage name kind value
  *   exporter  name target state sent failed queued last_success_age_ns last_error last_error_age_ns
  *             protocol retried uncertain queue_bytes spool_bytes
  *   usage     cpu_user_ns cpu_system_ns rss_bytes map_bytes bpf_run_ns bpf_runs
+ *   service   service kind spans errors p50_ns p99_ns
  *   rights    capabilities no_new_privs seccomp refused_calls
  */
 int rs_view_dump(struct str json, FILE *out);
