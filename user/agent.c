@@ -42,6 +42,7 @@ struct agent {
 	struct rs_out out;	       /* `trace` */
 	struct rs_exporters exporters; /* `run` */
 	struct rs_sampler sampler;
+	struct rs_discover discover;
 	struct rs_control control;
 	struct rs_page page;
 	struct rs_sandbox rights;
@@ -145,6 +146,47 @@ static void on_policy(void *arg, uint64_t conn, const struct rs_bpf_policy *poli
 {
 	/* A refusal (map full) costs copying, nothing else. */
 	(void)rs_kernel_policy(((struct agent *)arg)->kernel, conn, policy);
+}
+
+/* What is decided of a process: the kernel side need not send what nobody wants. */
+static void on_decision(void *arg, const struct rs_proc *p)
+{
+	struct agent *a = arg;
+	uint32_t verdict = 0;
+
+	if (p->decision.state == RS_DECIDED_SKIP)
+		verdict = RS_BPF_SKIP;
+	else if (p->decision.state == RS_DECIDED_PORTS)
+		verdict = RS_BPF_PORTS;
+	if (!verdict)
+		rs_kernel_adopt(a->kernel, p->tgid);
+	/* A refusal (map full) costs copying, nothing else. */
+	(void)rs_kernel_verdict(a->kernel, p->tgid, verdict);
+}
+
+static void set_ports(void *arg, uint16_t first, uint16_t last)
+{
+	uint64_t *bits = arg;
+
+	for (uint32_t port = first; port <= last; port++)
+		bits[port / 64] |= 1ull << (port % 64);
+}
+
+/* Whoever names processes by --pid or --comm means them, agents or not. */
+static void discover(struct agent *a, const struct rs_config *cfg)
+{
+	bool named = cfg->pids.n || cfg->comms.n || cfg->cmd;
+
+	rs_discover_init(&a->discover, &cfg->include, &cfg->exclude, (enum rs_others)cfg->others,
+			 !cfg->trace_agents && !named);
+}
+
+static int tell_ports(struct agent *a)
+{
+	uint64_t bits[RS_PORT_BITS] = { 0 };
+
+	rs_discover_ports(&a->discover, set_ports, bits);
+	return rs_kernel_ports(a->kernel, bits);
 }
 
 static void on_tick(void *arg)
@@ -269,11 +311,12 @@ static int start_kernel(struct agent *a)
 		pids[opts.npids++] = (uint32_t)a->child;
 	opts.cfg.runq_us = (uint32_t)(a->cfg->run_queue_wait / 1000);
 	opts.cfg.filter_pid = opts.npids > 0;
+	opts.cfg.discover = !a->record;
 	if (rs_kernel_open(&opts, &a->kernel, &err) || rs_kernel_attach(a->kernel, &err)) {
 		rs_error("%s", err.msg);
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
 	}
-	return RS_EXIT_OK;
+	return !a->record && tell_ports(a) ? RS_EXIT_FAILED : RS_EXIT_OK;
 }
 
 static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *o)
@@ -416,6 +459,11 @@ static int start(struct agent *a)
 			STR_ARG(unknown));
 		return RS_EXIT_USAGE;
 	}
+	discover(a, a->cfg);
+	a->pl.procs.discover = &a->discover;
+	a->pl.procs.tell = on_decision;
+	a->pl.procs.tell_arg = a;
+	a->pl.skip_probes = !a->cfg->trace_probes;
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;
 	a->pl.arg = a->pl.l7.policy_arg = a;

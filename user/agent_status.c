@@ -32,11 +32,16 @@ static void add_probes(struct rs_status *s, struct rs_kernel *k)
 }
 
 /* Why there are no spans of a process that has connections. */
-static const char *why_not(const struct rs_proc *p)
+static const char *why_not(struct rs_status *s, const struct rs_proc *p)
 {
 	uint32_t known = 0, undecided = 0;
 	struct rs_list *pos;
+	char text[256];
 
+	if (!rs_decision_traced(&p->decision))
+		return rs_status_str(s, str_c(rs_decision_text(&p->decision, text, sizeof(text))));
+	if (p->decision.rule && p->decision.rule->depth == RS_DEPTH_NONE)
+		return "its rule says depth: none";
 	if (p->requests || !p->nconns)
 		return "";
 	rs_list_for_each (pos, &p->conns) {
@@ -103,7 +108,9 @@ static void add_processes(struct rs_status *s, const struct rs_procs *ps)
 		to->requests = p->requests;
 		to->spans = p->spans;
 		to->errors = p->errors;
-		to->why_not = why_not(p);
+		to->why_not = why_not(s, p);
+		to->rule = p->decision.rule ? rs_status_str(s, str_c(p->decision.rule->where)) : "";
+		to->traced = rs_decision_traced(&p->decision);
 		to->pod = pod_of(s, p);
 	}
 }

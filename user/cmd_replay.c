@@ -159,6 +159,7 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 	unknown = rs_trace_configure(&r->pl.trace, cfg);
 	if (unknown.len)
 		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
+	r->pl.skip_probes = !cfg->trace_probes;
 	unknown = rs_trace_redact(&r->pl.trace, cfg);
 	if (unknown.len) {
 		rs_error(

@@ -41,6 +41,17 @@ static void end_confused(struct rs_pipeline *pl, struct rs_conn *c, uint64_t ts_
 	}
 }
 
+static struct str user_agent(const struct rs_exchange *x)
+{
+	return x->ops == &rs_proto_http1 ? rs_x_req(x, RS_F_HTTP1_USER_AGENT) : STR_NONE;
+}
+
+/* The kubelet asks a container whether it lives. */
+static bool is_probe(const struct rs_exchange *x)
+{
+	return x->role == RS_ROLE_SERVER && str_starts(user_agent(x), STR("kube-probe/"));
+}
+
 /* Was the framing of a message that has ended not all seen? */
 static bool unseen(const struct rs_msg *m)
 {
@@ -73,6 +84,8 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 			f->c->proc->requests++;
 	}
 	rs_trace_message(&pl->trace, o, m);
+	if (m->type == RS_MSG_REQUEST && o->root && pl->skip_probes && is_probe(&o->x))
+		rs_root_of(o->root)->quiet = true;
 	if (!o->finished)
 		return;
 	rs_pl_finish(pl, o);
@@ -116,6 +129,7 @@ static bool assemble(struct rs_pipeline *pl, struct rs_open *o, struct rs_proc *
 static void emit_sampled(struct rs_pipeline *pl, struct rs_open *o, struct rs_proc *p)
 {
 	const struct rs_root *root = rs_root_of(o->root);
+	const struct rs_rule *rule;
 	struct rs_sample_trace t;
 	struct rs_span *s;
 	bool head;
@@ -124,8 +138,14 @@ static void emit_sampled(struct rs_pipeline *pl, struct rs_open *o, struct rs_pr
 		pl->n.v[RS_C_TRACE_NO_MEMORY]++;
 		return;
 	}
-	t = (struct rs_sample_trace){ root->trace_id, root->fixed, root->flags & RS_TRACE_SAMPLED,
-				      str_of(root->state, root->nstate), p->service };
+	rule = p->decision.rule;
+	t = (struct rs_sample_trace){ root->trace_id,
+				      root->fixed,
+				      root->flags & RS_TRACE_SAMPLED,
+				      str_of(root->state, root->nstate),
+				      p->service,
+				      rule && rule->sample >= 0,
+				      rule ? rule->sample : 0 };
 	head = rs_sample_head(pl->sampler, &t);
 	if (!head && !rs_sample_has_rules(pl->sampler)) {
 		pl->n.v[RS_C_TRACE_SAMPLED_OUT]++;
@@ -149,8 +169,7 @@ static void emit_sampled(struct rs_pipeline *pl, struct rs_open *o, struct rs_pr
 /* An agent's own report, as its receiver or a proxy sees it: a span of it would cause the next report. */
 static bool is_report(const struct rs_exchange *x)
 {
-	return x->ops == &rs_proto_http1 &&
-	       str_starts(rs_x_req(x, RS_F_HTTP1_USER_AGENT), STR("ringspan/"));
+	return str_starts(user_agent(x), STR("ringspan/"));
 }
 
 /* A finished exchange becomes a span and is given back. */
@@ -161,7 +180,13 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
-		if (p && p->sdk && pl->trace.skip_sdk)
+		if (p)
+			rs_procs_settle(&pl->procs, p);
+		if (p && !rs_decision_traced(&p->decision))
+			pl->n.v[RS_C_TRACE_EXCLUDED]++;
+		else if (o->root && rs_root_of(o->root)->quiet)
+			pl->n.v[RS_C_TRACE_PROBES]++;
+		else if (p && p->sdk && pl->trace.skip_sdk)
 			pl->n.v[RS_C_TRACE_SDK]++;
 		else if (is_report(&o->x))
 			pl->n.v[RS_C_TRACE_OWN]++;
@@ -207,12 +232,32 @@ static void meet_peer(struct rs_pipeline *pl, struct rs_conn *c, uint64_t peer)
 		other->peer = c->info.id;
 }
 
+/* What the rule that includes a process says of its connections. */
+static void apply_rule(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_rule *rule)
+{
+	if (!rule)
+		return;
+	c->l7.protocols = rule->protocols;
+	if (rule->depth == RS_DEPTH_NONE)
+		rs_l7_ignore(&c->l7, &pl->l7, c->info.id);
+}
+
 static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 {
 	struct str comm = str_of(ev->comm, strnlen(ev->comm, sizeof(ev->comm)));
+	struct rs_proc *p = NULL;
+	struct rs_conn *c;
 	bool is_new;
-	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
 
+	if (ev->tgid)
+		p = rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm);
+	if (p) {
+		rs_procs_port(&pl->procs, p, ev->lport);
+		rs_procs_port(&pl->procs, p, ev->rport);
+		if (!rs_decision_traced(&p->decision))
+			return;
+	}
+	c = get_conn(pl, ev->conn, &is_new);
 	if (!c)
 		return;
 	rs_conn_describe(c, ev);
@@ -221,20 +266,32 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	if (ev->peer_conn)
 		meet_peer(pl, c, ev->peer_conn);
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
-	if (ev->tgid)
-		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm));
+	if (p) {
+		rs_pl_set_proc(c, p);
+		apply_rule(pl, c, p->decision.rule);
+	}
 	if (ev->role == RS_ROLE_CLIENT && c->synced)
 		rs_trace_connect(&pl->trace, c->info.id, ev->tgid, ev->tid);
 }
 
 static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 {
-	bool is_new;
-	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
-	struct rs_feed f = { pl, c };
+	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
+	struct rs_proc *p = c && c->proc && c->proc->tgid == ev->tgid
+				    ? c->proc
+				    : rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE);
+	struct rs_feed f = { .pl = pl };
 	unsigned dir = ev->dir & 1;
+	bool is_new;
 
 	pl->n.v[RS_C_CONN_RECORDS]++;
+	if (p && !rs_decision_traced(&p->decision)) {
+		pl->n.v[RS_C_CONN_EXCLUDED]++;
+		return;
+	}
+	if (!c)
+		c = get_conn(pl, ev->conn, &is_new);
+	f.c = c;
 	if (!c) {
 		pl->n.v[RS_C_CONN_NO_ROOM]++;
 		return;
@@ -254,8 +311,7 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	if (ev->off + ev->len > c->next_off[dir])
 		c->next_off[dir] = ev->off + ev->len;
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
-	if (!c->proc || c->proc->tgid != ev->tgid)
-		rs_pl_set_proc(c, rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE));
+	rs_pl_set_proc(c, p);
 	pl->n.v[RS_C_CONN_PASSED]++;
 	rs_conn_forget_told(c, ev);
 	rs_l7_data(&c->l7, &pl->l7, ev, rs_pl_message, &f);

@@ -27,4 +27,7 @@ __u32 rs_any_go = 0;
 /* Raised by user space after each change of rs_policy: a connection looks its policy up again. */
 __u32 rs_epoch = 0;
 
+/* Raised by user space when a process that was traced is not any more: no cached verdict counts. */
+__u32 rs_verdict_epoch = 0;
+
 #endif

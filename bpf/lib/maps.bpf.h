@@ -29,7 +29,8 @@ struct rs_conn {
 	__u8 tcp;
 	__u8 whole;   /* requests are pipelined: heads stand anywhere, segments are copied whole */
 	__u8 readers; /* more than one thread reads */
-	__u8 pad_[7];
+	__u8 pad_[3];
+	__u32 verdict_epoch; /* rs_verdict_epoch + 1 when tgid was last found not to be excluded */
 };
 
 /* One record under construction, and where its bytes are in user memory. */
@@ -145,6 +146,23 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rs_bpf_go);
 } rs_go SEC(".maps");
+
+/* With cfg.discover: processes that are not, or not all, traced: tgid -> enum rs_bpf_verdict. Written by user
+ * space; deleted at exec and exit, and when such a process listens on a port of rs_ports. Losing one costs records. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, __u32);
+} rs_verdicts SEC(".maps");
+
+/* Ports that rules name: bit port % 64 of element port / 64. Written by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} rs_ports SEC(".maps");
 
 /* counters.def, per CPU. One element, so that one lookup serves several counters. */
 enum rs_counter_id {

@@ -5,6 +5,7 @@
  */
 #include "lib/emit.bpf.h"
 #include "lib/go.bpf.h"
+#include "lib/wanted.bpf.h"
 
 /* Connects under way: address of struct sock -> when they began. */
 struct {
@@ -36,10 +37,15 @@ int BPF_PROG(rs_tcp_connect, struct sock *sk, int from, int to)
 
 	if (sk->sk_protocol != IPPROTO_TCP)
 		return 0;
+	if (to == TCP_LISTEN) { /* by a process, now: rules may name the port */
+		__u32 tgid = pid_tgid >> 32;
+
+		if (rs_cfg.discover && rs_port_of_rules(BPF_CORE_READ(sk, __sk_common.skc_num)))
+			bpf_map_delete_elem(&rs_verdicts, &tgid);
+		return 0;
+	}
 	if (to == TCP_SYN_SENT) { /* in connect(2), on its thread */
-		if (!rs_task_wanted(pid_tgid >> 32))
-			return 0;
-		if (rs_cfg.filter_port && !rs_port_wanted(sk, RS_SOCK_TCP))
+		if (!rs_wanted(NULL, pid_tgid >> 32, sk, RS_SOCK_TCP))
 			return 0;
 		now = bpf_ktime_get_ns();
 		bpf_map_update_elem(&rs_connects, &key, &now, BPF_ANY);

@@ -46,6 +46,8 @@ int BPF_PROG(rs_proc_fork, struct task_struct *parent, struct task_struct *child
 
 	if (child->pid != child->tgid) /* a thread */
 		return 0;
+	if (rs_cfg.discover) /* told of the last one that had this number, too late */
+		bpf_map_delete_elem(&rs_verdicts, &tgid);
 	if (!known(ppid))
 		return 0;
 	if (rs_cfg.filter_pid && bpf_map_lookup_elem(&rs_pids, &ppid) &&
@@ -62,11 +64,13 @@ int BPF_PROG(rs_proc_fork, struct task_struct *parent, struct task_struct *child
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(rs_proc_exec, struct task_struct *task)
 {
+	__u32 tgid = task->tgid;
 	struct rs_ev_proc *r;
 
-	__u32 tgid = task->tgid;
-
 	bpf_map_delete_elem(&rs_go, &tgid);
+	/* Another program: it is captured until user space has decided anew. */
+	if (rs_cfg.discover)
+		bpf_map_delete_elem(&rs_verdicts, &tgid);
 	if (!known(tgid))
 		return 0;
 	r = begin(task, RS_PROC_EXEC);
@@ -102,6 +106,7 @@ int BPF_PROG(rs_proc_exit, struct task_struct *task)
 	}
 	bpf_map_delete_elem(&rs_seen, &tgid);
 	bpf_map_delete_elem(&rs_go, &tgid);
+	bpf_map_delete_elem(&rs_verdicts, &tgid);
 	bpf_map_delete_elem(&rs_pids, &tgid);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
+#include "lib/wanted.bpf.h"
 
 /* Finds the bytes. False: they cannot be known (counted). */
 static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
@@ -115,7 +116,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 			rs_end_of_stream(c, sk, tgid);
 		return;
 	}
-	if (!rs_task_wanted(tgid) || (rs_cfg.filter_port && !rs_port_wanted(sk, kind))) {
+	if (!rs_wanted(c, tgid, sk, kind)) {
 		if (c) /* another process's connection too: its offsets go on */
 			rs_take(&c->off[dir], ret, true);
 		return;

@@ -10,6 +10,7 @@
 #include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
+#include "lib/wanted.bpf.h"
 
 static __always_inline enum rs_sock_kind walked_kind(struct sock *sk)
 {
@@ -133,13 +134,14 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	seg.len = ret;
 	if (kind == RS_SYS_MMSG)
 		seg.len = mmsg_bytes(regs, ret);
-	if (!rs_task_wanted(tgid) || (rs_cfg.filter_port && !rs_port_wanted(sk, sort))) {
-		c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), 0, 0, 0);
+	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), 0, 0, 0);
+	if (!rs_wanted(c, tgid, sk, sort)) {
 		if (c)
 			rs_take(&c->off[seg.dir & 1], seg.len, fetch);
 		return;
 	}
-	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 0, seg.len != 0);
+	if (!c && seg.len)
+		c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 0, 1);
 	if (!c)
 		return;
 	if (!seg.len) {

@@ -14,7 +14,7 @@ struct rs_bpf_config {
 	__u8 filter_pid;  /* 1: only processes in the rs_pids map, and what they fork */
 	__u8 filter_comm; /* number of entries of comm[]; 0: no filter */
 	__u8 filter_port; /* number of entries of port[]; 0: no filter. Local or remote port */
-	__u8 pad0_;
+	__u8 discover;	  /* 1: user space decides by process, see enum rs_bpf_verdict */
 	__u16 port[RS_FILTER_PORTS];
 	char comm[RS_FILTER_COMMS][RS_COMM_LEN];
 	__u32 cap_bytes; /* bytes of a segment's start to copy, <= RS_CAP_MAX */
@@ -32,6 +32,12 @@ struct rs_bpf_go {
 	__u32 h2_rws_stream; /* in net/http.http2responseWriterState: a pointer */
 	__u32 h2_stream_id;  /* in net/http.http2stream */
 	__u32 pad_;
+};
+
+/* Value of the rs_verdicts map (key: tgid). A process that is not in it is captured. */
+enum rs_bpf_verdict {
+	RS_BPF_SKIP = 1,  /* nothing of it is wanted */
+	RS_BPF_PORTS = 2, /* only connections with a port of rs_ports, from or to */
 };
 
 /* Value of the rs_policy map (key: cookie): what user space wants of one connection. */

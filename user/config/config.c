@@ -172,6 +172,8 @@ static int add_element(struct rs_config *cfg, const struct rs_option *o, const c
 	struct rs_config_pids *pids = member(cfg, o);
 	struct rs_config_ports *ports = member(cfg, o);
 	struct rs_config_comms *comms = member(cfg, o);
+	struct rs_rule *rule;
+	char why[256];
 	uint64_t n;
 
 	switch (o->type) {
@@ -191,6 +193,15 @@ static int add_element(struct rs_config *cfg, const struct rs_option *o, const c
 			return rs_config_fail(cfg, where, "more than %d ports", RS_FILTER_PORTS);
 		ports->v[ports->n++] = (uint16_t)n;
 		return 0;
+	case RS_OT_RULES:
+		rule = rs_rules_add(member(cfg, o), &cfg->arena, where);
+		if (!rule)
+			return rs_config_fail(cfg, where, "more than %d rules", RS_RULES_MAX);
+		if (rs_rule_parse(rule, &cfg->arena, v,
+				  o->offset == offsetof(struct rs_config, exclude), why,
+				  sizeof(why)))
+			return rs_config_fail(cfg, where, "%s", why);
+		return 0;
 	default:
 		if (!v.len)
 			return rs_config_fail(cfg, where, "the name is empty");
@@ -202,6 +213,18 @@ static int add_element(struct rs_config *cfg, const struct rs_option *o, const c
 		memcpy(comms->v[comms->n++], v.ptr, v.len);
 		return 0;
 	}
+}
+
+void rs_option_replace(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from)
+{
+	const struct rs_option *o = &rs_options[id];
+
+	if (cfg->source[id] == from)
+		return;
+	if (o->type == RS_OT_RULES)
+		*(struct rs_rules *)member(cfg, o) = (struct rs_rules){ 0 };
+	else /* all other lists start with n */
+		*(uint32_t *)member(cfg, o) = 0;
 }
 
 int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from,
@@ -234,9 +257,8 @@ int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_so
 	case RS_OT_PIDS:
 	case RS_OT_PORTS:
 	case RS_OT_COMMS:
-		/* A list from a stronger source replaces one from a weaker. All lists start with n. */
-		if (cfg->source[id] != from)
-			*(uint32_t *)member(cfg, o) = 0;
+	case RS_OT_RULES:
+		rs_option_replace(cfg, id, from);
 		err = add_element(cfg, o, where, v);
 		break;
 	}

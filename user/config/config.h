@@ -15,6 +15,7 @@
 
 #include "shared/config.h"
 #include "base/arena.h"
+#include "discover/rule.h"
 
 #define RS_CONFIG_PIDS	   64 /* -p at most */
 #define RS_CONFIG_WARNINGS 32
@@ -42,6 +43,7 @@ enum rs_option_type {
 	RS_OT_PIDS,	/* struct rs_config_pids */
 	RS_OT_PORTS,	/* struct rs_config_ports */
 	RS_OT_COMMS,	/* struct rs_config_comms */
+	RS_OT_RULES,	/* struct rs_rules (discover/rule.h) */
 };
 
 struct rs_config_pids {
@@ -86,6 +88,7 @@ enum rs_option_id {
 #define RS_CT_PIDS     struct rs_config_pids
 #define RS_CT_PORTS    struct rs_config_ports
 #define RS_CT_COMMS    struct rs_config_comms
+#define RS_CT_RULES    struct rs_rules
 
 struct rs_config {
 #define RS_OPTION(field, type, ...) RS_CT_##type field;

@@ -25,6 +25,9 @@ extern const struct rs_option rs_options[RS_O_COUNT];
 int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from,
 		  const char *where, const char *value);
 
+/* A list from a stronger source replaces one from a weaker: empties it, the first time that `from` sets it. */
+void rs_option_replace(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from);
+
 /* Writes cfg->err: "where: text" (where may be NULL). Returns -EINVAL. */
 int rs_config_fail(struct rs_config *cfg, const char *where, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -71,7 +71,8 @@ static int scalar(struct reader *r, enum rs_option_id id, const char *key)
 static int value(struct reader *r, enum rs_option_id id)
 {
 	const struct rs_option *o = &rs_options[id];
-	bool list = o->type == RS_OT_PIDS || o->type == RS_OT_PORTS || o->type == RS_OT_COMMS;
+	bool list = o->type == RS_OT_PIDS || o->type == RS_OT_PORTS || o->type == RS_OT_COMMS ||
+		    o->type == RS_OT_RULES;
 	int err = next(r);
 
 	if (err)

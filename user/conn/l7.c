@@ -95,6 +95,14 @@ static void ignore(struct ctx *c)
 		c->env->policy(c->env->policy_arg, c->l7->conn, &stop);
 }
 
+void rs_l7_ignore(struct rs_l7 *l7, struct rs_l7_env *env, uint64_t conn)
+{
+	struct ctx c = { .l7 = l7, .env = env };
+
+	l7->conn = conn;
+	ignore(&c);
+}
+
 /* A body is long: its bytes need not be copied, nor those of the other direction's body. */
 static void tell_skip(struct ctx *c)
 {
@@ -378,8 +386,11 @@ static void detect(struct ctx *c, enum rs_ev_dir dir, struct str data)
 		in = rs_stream_held(s);
 	}
 	for (i = 0; i < RS_PROTO_COUNT; i++) {
-		enum rs_match match = rs_protos[i]->probe(in, dir, &role);
+		enum rs_match match;
 
+		if (l7->protocols && !(l7->protocols & 1u << i))
+			continue;
+		match = rs_protos[i]->probe(in, dir, &role);
 		if (match > best)
 			best = match;
 		if (best == RS_MATCH_YES)

@@ -29,6 +29,9 @@ void rs_l7_release(struct rs_l7 *l7, struct rs_l7_env *env);
 void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data *ev, rs_msg_fn fn,
 		void *arg);
 
+/* Nothing of this connection is wanted. */
+void rs_l7_ignore(struct rs_l7 *l7, struct rs_l7_env *env, uint64_t conn);
+
 /* A direction, or both, have ended: unfinished messages end (ABORTED unless close-delimited). */
 void rs_l7_close(struct rs_l7 *l7, struct rs_l7_env *env, enum rs_ev_how how, uint64_t ts_ns,
 		 rs_msg_fn fn, void *arg);

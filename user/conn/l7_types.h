@@ -34,6 +34,7 @@ struct rs_l7 {
 	struct rs_stream s[2]; /* by enum rs_ev_dir */
 	uint64_t conn;	       /* socket cookie */
 	void *state;	       /* of the protocol; NULL unless ACTIVE */
+	uint32_t protocols;    /* bit per enum rs_proto_id: those looked for; 0: all */
 	uint8_t phase;	       /* enum rs_l7_phase */
 	uint8_t proto;	       /* enum rs_proto_id when ACTIVE */
 	uint8_t role;	       /* enum rs_ev_role of this end, from the direction of requests */

@@ -172,11 +172,15 @@ static void ignore(void *arg, uint64_t conn)
 	(void)conn;
 }
 
+static int walk_probe(const struct rs_kernel *k)
+{
+	return k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_files : RS_PROBE_rs_iter_walk;
+}
+
 /* Before anything is captured: what is opened from now on is seen to be new. */
 static void mark_present(struct rs_kernel *k)
 {
-	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_files
-									 : RS_PROBE_rs_iter_walk];
+	struct bpf_link *link = k->links[walk_probe(k)];
 
 	k->skel->bss->rs_marking = 1;
 	if (link)
@@ -294,6 +298,50 @@ bool rs_kernel_reachable(const struct rs_kernel *k)
 	uint32_t zero = 0;
 
 	return !bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.rs_counts), &zero, k->percpu);
+}
+
+int rs_kernel_verdict(struct rs_kernel *k, uint32_t tgid, uint32_t verdict)
+{
+	int fd = bpf_map__fd(k->skel->maps.rs_verdicts);
+
+	if (!verdict) {
+		bpf_map_delete_elem(fd, &tgid);
+		return 0;
+	}
+	if (bpf_map_update_elem(fd, &tgid, &verdict, BPF_ANY) < 0)
+		return -errno;
+	__atomic_add_fetch(&k->skel->bss->rs_verdict_epoch, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int rs_kernel_ports(struct rs_kernel *k, const uint64_t bits[RS_PORT_BITS])
+{
+	int fd = bpf_map__fd(k->skel->maps.rs_ports);
+
+	for (uint32_t i = 0; i < RS_PORT_BITS; i++) {
+		if (bpf_map_update_elem(fd, &i, &bits[i], BPF_ANY) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid)
+{
+	union bpf_iter_link_info info = { .task.pid = tgid };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	int probe = walk_probe(k);
+	struct bpf_link *link = NULL;
+
+	if (tgid && k->links[probe])
+		link = bpf_program__attach_iter(program(k, probe), &opts);
+	if (!link) { /* older kernels know no such restriction */
+		mark_present(k);
+		return;
+	}
+	k->skel->bss->rs_marking = 1;
+	run_iter(link, ignore, NULL);
+	k->skel->bss->rs_marking = 0;
+	bpf_link__destroy(link);
 }
 
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)

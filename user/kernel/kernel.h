@@ -71,6 +71,16 @@ uint64_t rs_kernel_later_caps(const struct rs_kernel *k);
  * CAP_BPF.) */
 bool rs_kernel_reachable(const struct rs_kernel *k);
 
+/* With cfg.discover: what of a process is wanted; 0: all (enum rs_bpf_verdict). 0 or -errno. */
+int rs_kernel_verdict(struct rs_kernel *k, uint32_t tgid, uint32_t verdict);
+/* Ports that rules of discovery name, one bit each: RS_PORT_BITS elements of 64. 0 or -errno. */
+#define RS_PORT_BITS 1024
+int rs_kernel_ports(struct rs_kernel *k, const uint64_t bits[RS_PORT_BITS]);
+/* Connections of processes that were not captured until now are older than their capture: call before they are.
+ * tgid 0: of all. Before 6.1
+ * all descriptors of the machine are looked at in any case. */
+void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid);
+
 /* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. */
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proc.h"
+#include "facts.h"
 #include "sdk.h"
 
 #include <fcntl.h>
@@ -238,6 +239,49 @@ static void read_sdk(struct learn *l)
 	rs_sdk_parse(str_of(buf, n), take_sdk_attr, l);
 }
 
+static const char *own_text(struct rs_arena *a, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *p = rs_arena_alloc(a, n);
+
+	return p ? memcpy(p, text, n) : NULL;
+}
+
+/* As far as the rules ask. Containers and pods are not known of here: it is in none. */
+static void read_facts(struct rs_procs *ps, struct learn *l)
+{
+	uint32_t needs = ps->discover ? ps->discover->needs : 0;
+	struct rs_proc *p = l->p;
+	struct rs_facts *f = &p->facts, old = p->facts;
+
+	*f = (struct rs_facts){ .comm = p->comm,
+				.uid = RS_FACTS_NO_UID,
+				.container = "",
+				.pod = "",
+				.k8s_namespace = "" };
+	if (!ps->live)
+		return;
+	f->exe = l->exe[0] ? own_text(&p->arena, l->exe) : NULL;
+	if (needs & 1u << RS_RK_user)
+		f->uid = rs_facts_uid(p->tgid);
+	if (needs & 1u << RS_RK_cgroup)
+		f->cgroup = rs_facts_cgroup(p->tgid, &p->arena);
+	if (needs & 1u << RS_RK_port)
+		rs_facts_listening(p->tgid, f);
+	for (uint32_t i = 0; i < old.nports; i++)
+		rs_facts_add_port(f, old.ports[i]);
+}
+
+static void decide(struct rs_procs *ps, struct rs_proc *p)
+{
+	uint8_t before = p->decision.state;
+
+	p->decision = ps->discover ? rs_discover_decide(ps->discover, &p->facts)
+				   : (struct rs_decision){ RS_DECIDED_TRACE, NULL, "" };
+	if (ps->tell && (before != p->decision.state || !rs_decision_traced(&p->decision)))
+		ps->tell(ps->tell_arg, p);
+}
+
 /* CLOCK_BOOTTIME start to the time of day as process.creation.time wants it is left to consumers that
  * know the boot time; pid and the resource's instance id identify the process here. */
 static void learn(struct rs_procs *ps, struct rs_proc *p)
@@ -248,8 +292,12 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 
 	rs_arena_reset(&p->arena);
 	p->sdk = false;
-	if (ps->live) {
+	if (ps->live)
 		read_exe(&l);
+	read_facts(ps, &l);
+	decide(ps, p);
+	p->described = rs_decision_traced(&p->decision);
+	if (ps->live && p->described) {
 		read_env(&l);
 		read_sdk(&l);
 	}
@@ -259,6 +307,8 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	if (!exe_name.len)
 		exe_name = str_of(p->comm, strnlen(p->comm, sizeof(p->comm)));
 
+	if (p->decision.rule && p->decision.rule->service)
+		set_str(&l, rs_key(RS_K_SERVICE_NAME), str_c(p->decision.rule->service));
 	/* OTEL_SERVICE_NAME beats service.name in OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry specification). */
 	if (l.service.len)
 		set_str(&l, rs_key(RS_K_SERVICE_NAME), l.service);
@@ -299,13 +349,55 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	p->origin = ++ps->next_origin;
 }
 
+/* Asked again with the same facts: the process is learnt again if that changes what it is called. */
+void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p)
+{
+	struct rs_decision old = p->decision;
+	bool traced;
+
+	decide(ps, p);
+	traced = rs_decision_traced(&p->decision);
+	if (traced && (!p->described || old.rule != p->decision.rule))
+		learn(ps, p);
+}
+
+void rs_procs_settle(struct rs_procs *ps, struct rs_proc *p)
+{
+	struct rs_facts *f = &p->facts;
+
+	if (p->decision.state != RS_DECIDED_PENDING)
+		return;
+	f->container = f->container ? f->container : "";
+	f->pod = f->pod ? f->pod : "";
+	f->k8s_namespace = f->k8s_namespace ? f->k8s_namespace : "";
+	if (f->nlabels < 0)
+		f->nlabels = 0;
+	rs_procs_decide(ps, p);
+}
+
+void rs_procs_relearn(struct rs_procs *ps)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &ps->lru)
+		learn(ps, rs_list_entry(pos, struct rs_proc, lru));
+}
+
+void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port)
+{
+	if (ps->discover && ps->discover->needs & 1u << RS_RK_port &&
+	    rs_facts_add_port(&p->facts, port))
+		rs_procs_decide(ps, p);
+}
+
 #define SDK_TICKS 8
 
 void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p)
 {
 	struct rs_sdk sdk;
 
-	if (!ps->live || p->sdk || p->sdk_ticks >= SDK_TICKS || ++p->sdk_ticks < SDK_TICKS)
+	if (!ps->live || p->sdk || !p->described || p->sdk_ticks >= SDK_TICKS ||
+	    ++p->sdk_ticks < SDK_TICKS)
 		return;
 	if (rs_sdk_find(p->tgid, &sdk) == 0 && sdk.present)
 		learn(ps, p);
@@ -367,6 +459,7 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 		p->start_ns = start_ns;
 		p->exited = false;
 		p->spans = p->requests = p->errors = 0;
+		p->facts.nports = 0;
 		set_comm(p, comm);
 		learn(ps, p);
 		return p;
@@ -391,6 +484,8 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm)
 {
+	p->facts.nports = 0;
+	p->decision.state = RS_DECIDED_TRACE; /* the kernel side has forgotten what it was told */
 	set_comm(p, comm);
 	learn(ps, p);
 }

@@ -5,6 +5,7 @@
  * A process is known by its thread group id and start time (pids are reused). It is learnt at first
  * sight, from the record and, when live, from /proc, and learnt again after exec. Its resource stays
  * the same between, named by `origin`: a number that no other resource of this agent ever has.
+ * A process that is not traced is only looked at as far as the rules of discovery ask.
  * Bounded: when the table is full the process longest unheard of gives way (counted).
  * Not thread-safe. Strings and attributes live until the process is learnt again or forgotten.
  */
@@ -15,6 +16,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/pool.h"
+#include "discover/discover.h"
 #include "trace/span.h"
 
 struct rs_proc {
@@ -24,10 +26,13 @@ struct rs_proc {
 	struct str service; /* service.name */
 	struct rs_resource resource;
 	uint64_t origin;
+	struct rs_facts facts;	     /* what rules ask for; texts in arena */
+	struct rs_decision decision; /* what they say */
 
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
+	bool described;	   /* its environment was read */
 	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
 	uint8_t sdk_ticks; /* since it was looked at for one */
 	uint16_t wanders;  /* >0: its requests change threads, seen within this many answers */
@@ -54,6 +59,12 @@ struct rs_procs {
 		extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
 	struct str host;
 	char host_buf[256];
+
+	/* Set by the caller after init: */
+	const struct rs_discover *discover; /* NULL: every process is traced */
+	/* A verdict is not, or not any more, "traced": the kernel side wants to know. NULL: it does not. */
+	void (*tell)(void *arg, const struct rs_proc *p);
+	void *tell_arg;
 };
 
 void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, struct rs_counters *n);
@@ -65,6 +76,14 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 			     struct str comm);
 /* NULL when it is not known. */
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
+/* It listens on or talks through this port: rules may ask for it. */
+void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port);
+/* Its facts, or the rules, have changed: asks them again. */
+void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p);
+/* What is not known of it yet will not be waited for: decides by the rest. */
+void rs_procs_settle(struct rs_procs *ps, struct rs_proc *p);
+/* The rules are others now: asks them of every process. */
+void rs_procs_relearn(struct rs_procs *ps);
 /* It has executed another program. */
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
 /* Call a few times a second while ps->live: looks once more for an SDK, which may start late. */

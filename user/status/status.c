@@ -180,6 +180,8 @@ static json_t *processes(const struct rs_status *s)
 		set_num(o, "requests", p->requests);
 		set_num(o, "spans", p->spans);
 		set_num(o, "errors", p->errors);
+		json_object_set_new(o, "traced", json_boolean(p->traced));
+		set_str(o, "rule", p->rule);
 		set_str(o, "why_not", p->why_not);
 		set_str(o, "pod", p->pod);
 		json_array_append_new(list, o);

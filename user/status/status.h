@@ -12,7 +12,8 @@
  *   capture{backend, connections, last_record_age_ns,
  *           probes[{name, purpose, state, reason}]}      state: attached, off, failed
  *   last_span_age_ns
- *   processes[{pid, comm, service, connections, requests, spans, errors, why_not, pod}], processes_left_out
+ *   processes[{pid, comm, service, connections, requests, spans, errors, traced, rule, why_not,
+ *             pod}], processes_left_out
  *   services[{service, kind, spans, errors, p50_ns, p99_ns, latency[[end_ns, spans]]}]
  *                                            kind: server, client; service "": others; latency: how many
  *                                            took less than end_ns, and not less than the one before
@@ -77,6 +78,8 @@ struct rs_status_process {
 	uint64_t connections; /* open now */
 	uint64_t requests;    /* seen so far */
 	uint64_t spans, errors;
+	bool traced;	     /* by the rules of discovery */
+	const char *rule;    /* of them, that has decided; "": none */
 	const char *why_not; /* why nothing, or not all, is seen of it */
 	const char *pod;     /* NAMESPACE/NAME, or "" */
 };

@@ -45,5 +45,6 @@ bool rs_root_merge(struct rs_root *from, struct rs_root *to)
 		return false;
 	from->into = rs_root_ref(to);
 	from->waiting = false;
+	to->quiet |= from->quiet;
 	return true;
 }

@@ -19,6 +19,7 @@ struct rs_root {
 	uint8_t flags;	 /* W3C trace flags */
 	bool fixed;	 /* the id came from the wire */
 	bool emitted;	 /* a span with this id has gone out */
+	bool quiet;	 /* nobody wants its spans: a health probe's */
 	bool waiting;	 /* may yet be merged: spans are held until until_ns */
 	uint16_t nstate; /* bytes of tracestate */
 	uint32_t refs;

@@ -184,12 +184,14 @@ void rs_sampler_rate(struct rs_sampler *s, struct str service, struct str env, d
 }
 
 /* T for a trace that begins here. */
-static uint64_t root_threshold(const struct rs_sampler *s, struct str service)
+static uint64_t root_threshold(const struct rs_sampler *s, const struct rs_sample_trace *t)
 {
+	if (t->has_ratio)
+		return rs_sample_threshold(t->ratio, TH_DIGITS);
 	if (s->kind != RS_SAMPLER_PARENT_ON)
 		return s->threshold;
 	for (uint32_t i = 0; i < s->nrates; i++) {
-		if (str_ieq(s->rates[i].service, service))
+		if (str_ieq(s->rates[i].service, t->service))
 			return s->rates[i].threshold;
 	}
 	return s->default_rate != RS_SAMPLE_NO_TH ? s->default_rate : s->threshold;
@@ -206,7 +208,7 @@ bool rs_sample_head(const struct rs_sampler *s, const struct rs_sample_trace *t)
 
 	if (t->from_wire && parent_based(s))
 		return t->sampled;
-	need = root_threshold(s, t->service);
+	need = root_threshold(s, t);
 	if (need == 0 || need == WHOLE)
 		return need == 0;
 	rs_sample_ot(t->state, &th, &rv);
@@ -255,7 +257,7 @@ static uint64_t true_threshold(const struct rs_sampler *s, const struct rs_sampl
 		return RS_SAMPLE_NO_TH;
 	if (t->from_wire && parent_based(s))
 		return t->sampled && th != RS_SAMPLE_NO_TH && r >= th ? th : RS_SAMPLE_NO_TH;
-	need = root_threshold(s, t->service);
+	need = root_threshold(s, t);
 	if (need == 0 || need == WHOLE)
 		return t->from_wire && th != RS_SAMPLE_NO_TH && r >= th ? th : RS_SAMPLE_NO_TH;
 	/* Sampled before, too: what is rarer is true. */

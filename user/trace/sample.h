@@ -67,6 +67,8 @@ struct rs_sample_trace {
 	bool sampled;		 /* and that said so */
 	struct str state;	 /* W3C tracestate */
 	struct str service;
+	bool has_ratio; /* a rule of discovery gives one for traces that begin there */
+	double ratio;
 };
 
 bool rs_sample_head(const struct rs_sampler *s, const struct rs_sample_trace *t);
