@@ -20,6 +20,7 @@
 #include "source/tev.h"
 #include "status/control.h"
 #include "status/page.h"
+#include "tls/tls_mode.h"
 
 #define MS 1000000ull
 
@@ -309,6 +310,7 @@ static int start_kernel(struct agent *a)
 	}
 	if (a->child)
 		pids[opts.npids++] = (uint32_t)a->child;
+	opts.cfg.tls = a->cfg->tls != RS_TLS_NEVER;
 	opts.cfg.runq_us = (uint32_t)(a->cfg->run_queue_wait / 1000);
 	opts.cfg.filter_pid = opts.npids > 0;
 	opts.cfg.discover = !a->record;

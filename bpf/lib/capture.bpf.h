@@ -18,7 +18,9 @@ struct rs_segment {
 	__u32 len;
 	__u32 seq; /* TCP sequence number of its first byte, or 0 */
 	enum rs_ev_dir dir;
+	enum rs_ev_source source;
 	bool nodata;
+	__u64 ts_ns; /* when it moved; 0: now */
 };
 
 /*
@@ -42,11 +44,13 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 {
 	__u32 epoch = *(volatile __u32 *)&rs_epoch;
 	struct rs_bpf_policy *p;
+	__u64 key;
 
 	if (c->epoch == epoch)
 		return;
 	c->epoch = epoch;
-	p = bpf_map_lookup_elem(&rs_policy, &c->id);
+	key = c->id | (c->plain ? RS_POLICY_PLAIN : 0);
+	p = bpf_map_lookup_elem(&rs_policy, &key);
 	c->skip[0] = p ? p->skip_until[0] : 0;
 	c->skip[1] = p ? p->skip_until[1] : 0;
 	c->stop = p ? p->stop : 0;
@@ -143,11 +147,13 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		return;
 	}
 	rs_hdr(&s->ev.h, RS_EV_DATA, 0, 0);
+	if (seg->ts_ns)
+		s->ev.h.ts_ns = seg->ts_ns;
 	s->ev.conn = c->id;
 	s->ev.off = off;
 	s->ev.seq = seq;
 	s->ev.dir = dir;
-	s->ev.source = RS_SRC_SOCKET;
+	s->ev.source = seg->source;
 	s->ev.tail_len = 0;
 	s->ev.pad_ = 0;
 	if (seg->nodata) {

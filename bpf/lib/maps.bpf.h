@@ -29,8 +29,14 @@ struct rs_conn {
 	__u8 tcp;
 	__u8 whole;   /* requests are pipelined: heads stand anywhere, segments are copied whole */
 	__u8 readers; /* more than one thread reads */
-	__u8 pad_[3];
+	__u8 plain;   /* of struct rs_tls: offsets and policy are those of the plain text */
+	__u8 tls;     /* the socket carries TLS records */
+	__u8 tls_app; /* directions (1 << enum rs_ev_dir) in which a segment began with application data */
+	__u8 tls_looks; /* segments looked at for the beginning of TLS, on a connection that was given up */
+	__u8 hello[2]; /* segments of TLS records told of, per direction */
+	__u8 pad_[1];
 	__u32 verdict_epoch; /* rs_verdict_epoch + 1 when tgid was last found not to be excluded */
+	__u32 pad2_;
 };
 
 /* One record under construction, and where its bytes are in user memory. */
@@ -66,8 +72,11 @@ enum rs_slot {
 	RS_SLOT_SEND,
 	RS_SLOT_RECV,
 	RS_SLOT_SYSCALL,
-	RS_SLOT_OWN, /* number of the slots above; the stand-ins' follow, in the same order */
-	RS_SLOTS = 2 * RS_SLOT_OWN,
+	RS_SLOT_OWN,		   /* number of the slots above */
+	RS_SLOT_TLS = RS_SLOT_OWN, /* RS_TLS_SLOTS, taken in turn: see tls.bpf.h */
+	RS_SLOT_IN =
+		RS_SLOT_TLS + RS_TLS_SLOTS, /* the stand-ins', in the order of the first ones */
+	RS_SLOTS = RS_SLOT_IN + RS_SLOT_OWN,
 };
 
 /* Records to user space. Size set by user space. Full: the record is lost and counted. */

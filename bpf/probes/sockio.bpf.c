@@ -4,12 +4,12 @@
  * the system call, on the caller's thread, when it is done: the buffer is found through the
  * arguments that the thread entered the kernel with.
  */
-#include "lib/capture.bpf.h"
 #include "lib/runq.bpf.h"
 #include "lib/conn.bpf.h"
 #include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
+#include "lib/tls.bpf.h"
 #include "lib/wanted.bpf.h"
 
 /* Finds the bytes. False: they cannot be known (counted). */
@@ -154,7 +154,10 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	if (c->tcp)
 		sequence(c, s, sk, &seg, (__u32)pid_tgid);
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);
-	rs_capture(c, s, slot, &seg, true);
+	if (rs_tls_segment(c, s, slot, &seg))
+		rs_tls_cipher(c, s, slot, &seg, true);
+	else
+		rs_capture(c, s, slot, &seg, true);
 }
 
 /* Not, or not yet, taken from the stream. */
@@ -183,7 +186,7 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(rs_sock_send_in, struct sock *sk, int ret, int flags)
 {
 	if (rs_stand_in(RS_SLOT_SEND))
-		transfer(sk, RS_SLOT_OWN + RS_SLOT_SEND, RS_DIR_OUT, ret, 0);
+		transfer(sk, RS_SLOT_IN + RS_SLOT_SEND, RS_DIR_OUT, ret, 0);
 	return 0;
 }
 
@@ -191,6 +194,6 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(rs_sock_recv_in, struct sock *sk, int ret, int flags)
 {
 	if (rs_stand_in(RS_SLOT_RECV) && !(flags & NOT_TAKEN))
-		transfer(sk, RS_SLOT_OWN + RS_SLOT_RECV, RS_DIR_IN, ret, flags);
+		transfer(sk, RS_SLOT_IN + RS_SLOT_RECV, RS_DIR_IN, ret, flags);
 	return 0;
 }

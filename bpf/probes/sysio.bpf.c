@@ -5,11 +5,11 @@
  * registers that were saved at entry, so sys_enter is not needed and its cost is saved. The price is
  * a look at every system call of the machine; its number decides first.
  */
-#include "lib/capture.bpf.h"
 #include "lib/conn.bpf.h"
 #include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
+#include "lib/tls.bpf.h"
 #include "lib/wanted.bpf.h"
 
 static __always_inline enum rs_sock_kind walked_kind(struct sock *sk)
@@ -175,7 +175,10 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	if (kind == RS_SYS_MMSG && ret > 1)
 		kind = RS_SYS_NONE;
 	seg.nodata = (flags & MSG_TRUNC) || !rs_locate(s, regs, kind);
-	rs_capture(c, s, slot, &seg, fetch);
+	if (rs_tls_segment(c, s, slot, &seg))
+		rs_tls_cipher(c, s, slot, &seg, fetch);
+	else
+		rs_capture(c, s, slot, &seg, fetch);
 }
 
 SEC("tp_btf/sys_exit")
@@ -196,7 +199,7 @@ int BPF_PROG(rs_sys_exit_in, struct pt_regs *regs, long ret)
 	enum rs_sys_kind kind = rs_sys_kind(rs_sys_nr(regs));
 
 	if (rs_stand_in(RS_SLOT_SYSCALL) && kind != RS_SYS_NONE && ret >= 0)
-		sys_exit(regs, ret, kind, RS_SLOT_OWN + RS_SLOT_SYSCALL, true);
+		sys_exit(regs, ret, kind, RS_SLOT_IN + RS_SLOT_SYSCALL, true);
 	return 0;
 }
 

@@ -20,6 +20,8 @@ struct rs_bpf_config {
 	__u32 cap_bytes; /* bytes of a segment's start to copy, <= RS_CAP_MAX */
 	__u32 runq_us;	 /* waits for a CPU that are told of, from so many µs on; 0: none */
 	__u32 head_bytes; /* bytes of a message's head to copy over several records, <= RS_HEAD_MAX */
+	__u8 tls; /* 1: TLS libraries' plain text is captured: connections with TLS are told apart */
+	__u8 pad0_[3];
 };
 
 /* Value of the rs_go map (key: tgid): how this process's Go runtime is laid out, in bytes. */
@@ -40,7 +42,13 @@ enum rs_bpf_verdict {
 	RS_BPF_PORTS = 2, /* only connections with a port of rs_ports, from or to */
 };
 
-/* Value of the rs_policy map (key: cookie): what user space wants of one connection. */
+/*
+ * Key of rs_policy: a connection's cookie; with this bit, the plain text that its TLS carries. (Cookies count from
+ * 1, and numbers of ours have bit 62.)
+ */
+#define RS_POLICY_PLAIN (1ULL << 63)
+
+/* Value of the rs_policy map: what user space wants of one connection. */
 struct rs_bpf_policy {
 	__u64 skip_until
 		[2]; /* per direction: bytes before this offset are body, do not copy them */

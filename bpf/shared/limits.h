@@ -9,6 +9,7 @@
 #define RS_TAIL_LEN	8     /* bytes of a segment's end kept when its middle is not captured */
 #define RS_CAP_MAX	4096  /* bytes of payload in one data record at most */
 #define RS_HEAD_MAX	65536 /* bytes of one message's head that are captured at most */
+#define RS_TLS_SLOTS	4     /* records of plain text under construction at once, per CPU */
 #define RS_FILTER_PORTS 16    /* ports in one filter */
 #define RS_FILTER_COMMS 8     /* command names in one filter */
 

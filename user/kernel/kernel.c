@@ -15,6 +15,7 @@
 #include "ring.h"
 #include "ringspan.skel.h"
 #include "source/record.h"
+#include "uprobe.h"
 
 struct rs_kernel {
 	struct ringspan_bpf *skel;
@@ -200,6 +201,10 @@ static int attach_one(struct rs_kernel *k, int i)
 
 	if (p->reason[0])
 		return 0;
+	if (strcmp(p->state.name, "uprobe") == 0) { /* to files, later */
+		p->state.attached = true;
+		return 0;
+	}
 	k->links[i] =
 		i == RS_PROBE_rs_iter_conns ? attach_iter(k, prog) : bpf_program__attach(prog);
 	if (!k->links[i]) {
@@ -350,6 +355,26 @@ int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), vo
 									 : RS_PROBE_rs_iter_walk];
 
 	return link ? run_iter(link, fn, arg) : -EOPNOTSUPP;
+}
+
+static const int uprobes[RS_UPROBE_COUNT] = {
+#define RS_PROBE(prog, section, backends, required, purpose)
+#define RS_UPROBE(prog, purpose) RS_PROBE_##prog,
+#include "probes.def"
+#undef RS_UPROBE
+#undef RS_PROBE
+};
+
+const struct bpf_program *rs_kernel_uprobe_program(const struct rs_kernel *k, int uprobe)
+{
+	int i = uprobes[uprobe];
+
+	return k->probes[i].reason[0] ? NULL : program((struct rs_kernel *)k, i);
+}
+
+const char *rs_kernel_uprobe_reason(const struct rs_kernel *k, int uprobe)
+{
+	return k->probes[uprobes[uprobe]].reason;
 }
 
 static bool is_stand_in(int probe)

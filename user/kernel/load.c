@@ -266,6 +266,21 @@ bool rs_kernel_preemptible(const struct rs_kernel_btf *btf)
 	return rs_kernel_btf_has(btf, "class_srcu_fast_notrace_t");
 }
 
+static bool is_uprobe(const char *section)
+{
+	return strcmp(section, "uprobe") == 0;
+}
+
+bool rs_kernel_has_cookies(const struct rs_kernel_btf *btf)
+{
+	return rs_kernel_btf_has(btf, "BPF_FUNC_get_attach_cookie");
+}
+
+bool rs_kernel_uprobe_multi(const struct rs_kernel_btf *btf)
+{
+	return rs_kernel_btf_has(btf, "bpf_uprobe_multi_link");
+}
+
 static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
 			const struct rs_kernel_btf *btf)
 {
@@ -289,6 +304,8 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 		else if (is_tracepoint(p->state.name) &&
 			 !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
 			set_off(p, "this kernel has no such tracepoint");
+		else if (is_uprobe(p->state.name) && !rs_kernel_has_cookies(btf))
+			set_off(p, "before kernel 5.15: uprobes have no cookies");
 	}
 }
 
@@ -296,6 +313,7 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 		     enum rs_capture_mode backend, const struct rs_kernel_btf *btf)
 {
 	size_t ring = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
+	uint32_t own;
 	int r;
 
 	skel->rodata->rs_cfg = opts->cfg;
@@ -307,10 +325,13 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 		skel->rodata->rs_cfg.head_bytes = RS_HEAD_MAX;
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
 	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
+	skel->rodata->rs_cfg.tls = opts->cfg.tls && rs_kernel_has_cookies(btf);
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
+	own = bpf_map__max_entries(skel->maps.rs_scratch); /* RS_SLOT_OWN */
 	if (!r && rs_kernel_preemptible(btf))
-		r = bpf_map__set_max_entries(skel->maps.rs_scratch,
-					     2 * bpf_map__max_entries(skel->maps.rs_scratch));
+		r = bpf_map__set_max_entries(skel->maps.rs_scratch, 2 * own + RS_TLS_SLOTS);
+	else if (!r && skel->rodata->rs_cfg.tls)
+		r = bpf_map__set_max_entries(skel->maps.rs_scratch, own + RS_TLS_SLOTS);
 	if (!r && backend == RS_CAPTURE_SYSCALL)
 		r = bpf_map__set_max_entries(skel->maps.rs_conns, 16384);
 	return r;
@@ -334,6 +355,8 @@ static int try_load(const struct rs_kernel_opts *opts, enum rs_capture_mode back
 			bpf_object__find_program_by_name(skel->obj, probes[i].prog);
 
 		r = prog ? bpf_program__set_autoload(prog, !probes[i].reason[0]) : -ENOENT;
+		if (!r && is_uprobe(probes[i].state.name) && rs_kernel_uprobe_multi(btf))
+			r = bpf_program__set_expected_attach_type(prog, TRACE_UPROBE_MULTI);
 	}
 	if (!r)
 		r = ringspan_bpf__load(skel);

@@ -45,6 +45,12 @@ bool rs_kernel_socket_tps(const struct rs_kernel_btf *btf);
 /* Can a task be preempted inside a tracepoint's program (7.0)? Then stand-ins are attached. */
 bool rs_kernel_preemptible(const struct rs_kernel_btf *btf);
 
+/* Do programs of uprobes know which place they run for (5.15)? */
+bool rs_kernel_has_cookies(const struct rs_kernel_btf *btf);
+/* Can one link attach a program at many places (6.6)? */
+bool rs_kernel_uprobe_multi(const struct rs_kernel_btf *btf);
+#define TRACE_UPROBE_MULTI 48 /* linux/bpf.h of 6.6: newer than the oldest headers we build with */
+
 /*
  * Fills probes[] and loads. backend: RS_CAPTURE_SOCKET or RS_CAPTURE_SYSCALL. 0, or -errno with *err
  * filled. The caller destroys the skeleton.
@@ -52,6 +58,11 @@ bool rs_kernel_preemptible(const struct rs_kernel_btf *btf);
 int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backend,
 		   const struct rs_kernel_btf *btf, struct rs_probe probes[RS_PROBE_COUNT],
 		   struct ringspan_bpf **ret, struct rs_kernel_err *err);
+
+/* For user/kernel/uprobe.c, which has the numbers. The program, NULL: not loaded; why not, or "". */
+struct bpf_program;
+const struct bpf_program *rs_kernel_uprobe_program(const struct rs_kernel *k, int uprobe);
+const char *rs_kernel_uprobe_reason(const struct rs_kernel *k, int uprobe);
 
 /* Fills *err with the reason for a refused load, in words, and what to do. Returns r. */
 int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const char *detail);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Layer 3: plain text of TLS libraries, and the TLS records that carry it.
+ *
+ * The socket hooks tell TLS from the first bytes of a connection, copy the handshake's records and none after
+ * it, and note per thread which connection it last moved TLS records on. A probe where a library's read or write
+ * begins notes the arguments, one where it returns emits the plain text, on the connection that is
+ * found so:
+ *  - a transfer of TLS records came between the two, on this thread: that connection, and for good (most
+ *    programs: the library does the I/O);
+ *  - else, for a read, what the thread received since its last read: the bytes were put into the library by
+ *    the program (Node, asyncio). Renewed at each read: objects' addresses are used again;
+ *  - else what the object was found to be on before.
+ *
+ * Programs of uprobes can be preempted, so per-CPU scratch has to be taken and given back; a CPU's own, since
+ * they do not migrate. All of this needs 5.15 (cookies of uprobes); on older kernels cfg.tls is 0.
+ */
+#ifndef RS_LIB_TLS_H
+#define RS_LIB_TLS_H
+
+#include "capture.bpf.h"
+
+/* Record types (RFC 8446, 5.1) */
+#define RS_TLS_FIRST	 20 /* change_cipher_spec */
+#define RS_TLS_HANDSHAKE 22
+#define RS_TLS_APP	 23
+
+#define RS_TLS_LOOKS  8	 /* segments of a given-up connection in which TLS is looked for */
+#define RS_TLS_HELLOS 32 /* segments per direction that are told of at most */
+
+/* A session: the library's object, in one process. */
+struct rs_tls_key {
+	__u32 tgid;
+	__u32 pad_;
+	__u64 obj;
+};
+
+/* c.id: the connection it is on, 0: not known yet. The rest of c is of the plain text. */
+struct rs_tls {
+	struct rs_conn c;
+	__u32 direct; /* the library does the I/O, inside its calls */
+	__u32 pad_;
+};
+
+/* What a thread did last with TLS records, by enum rs_ev_dir. */
+struct rs_tls_thread {
+	__u64 conn[2];
+	__u64 out_ns;	/* time of the first send of the call under way */
+	__u32 seq[2];	/* TCP sequence number of the first transfer since the mark, or 0 */
+	__u32 n[2];	/* transfers so far */
+	__u32 mark[2];	/* n when the call under way began */
+	__u32 taken;	/* n[IN] at the last return of a read */
+	__u32 pad_;
+};
+
+/* A call under way. Its place on the stack names it: that is its own, also where stacks are switched. */
+struct rs_tls_call_key {
+	__u32 tgid;
+	__u32 pad_;
+	__u64 sp;
+};
+
+struct rs_tls_call {
+	__u64 obj, buf, lenp;
+	__u32 n; /* rs_tls_thread.n of its direction at the start */
+	__u32 open;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct rs_tls_key);
+	__type(value, struct rs_tls);
+} rs_tls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32); /* thread */
+	__type(value, struct rs_tls_thread);
+} rs_tls_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct rs_tls_call_key);
+	__type(value, struct rs_tls_call);
+} rs_tls_calls SEC(".maps");
+
+/* Which of the scratch slots RS_SLOT_TLS + i are in use on this CPU. */
+struct rs_tls_taken {
+	__u32 v[RS_TLS_SLOTS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rs_tls_taken);
+} rs_tls_taken SEC(".maps");
+
+static __always_inline struct rs_tls_thread *rs_tls_thread(__u32 tid)
+{
+	struct rs_tls_thread *t = bpf_map_lookup_elem(&rs_tls_threads, &tid), fresh = {};
+
+	if (t)
+		return t;
+	bpf_map_update_elem(&rs_tls_threads, &tid, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&rs_tls_threads, &tid);
+}
+
+/* -- the socket's side -- */
+
+/* Do these four bytes begin a TLS record? */
+static __always_inline bool rs_tls_record(const __u8 b[4])
+{
+	return b[0] >= RS_TLS_FIRST && b[0] <= RS_TLS_APP && b[1] == 3 && b[2] <= 4;
+}
+
+/*
+ * Is this segment TLS? Looked at where a stream begins, and on what was given up: behind a CONNECT, TLS
+ * begins in the middle.
+ */
+static __always_inline bool rs_tls_segment(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
+					   const struct rs_segment *seg)
+{
+	if (!rs_cfg.tls || c->tls)
+		return c->tls;
+	if (c->stop) {
+		if (c->tls_looks >= RS_TLS_LOOKS)
+			return false;
+		c->tls_looks++;
+	} else if (c->off[seg->dir & 1]) {
+		return false;
+	}
+	if (seg->nodata || seg->len < 4)
+		return false;
+	s->loaded = 0;
+	if (rs_copy(s, slot, 0, 4) < 4 || !rs_tls_record(s->data))
+		return false;
+	if (c->stop && s->data[0] != RS_TLS_HANDSHAKE)
+		return false;
+	c->tls = 1;
+	return true;
+}
+
+/* The thread moved TLS records. */
+static __always_inline void rs_tls_note(struct rs_conn *c, const struct rs_segment *seg, __u32 tid)
+{
+	struct rs_tls_thread *t = rs_tls_thread(tid);
+	__u32 dir = seg->dir & 1;
+
+	if (!t)
+		return;
+	t->conn[dir] = c->id;
+	if (t->n[dir] == t->mark[dir]) {
+		t->seq[dir] = seg->seq;
+		if (dir == RS_DIR_OUT)
+			t->out_ns = bpf_ktime_get_ns();
+	}
+	t->n[dir]++;
+}
+
+/* A segment of TLS records: its bytes are copied while they can be the handshake's. */
+static __always_inline void rs_tls_cipher(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
+					  const struct rs_segment *seg, bool fetch)
+{
+	__u32 dir = seg->dir & 1, cap = 0;
+	__u64 off = rs_take(&c->off[dir], seg->len, fetch);
+
+	rs_tls_note(c, seg, s->ev.tid);
+	c->turn = dir + 1;
+	if (c->tls_app == 3 || c->hello[dir] >= RS_TLS_HELLOS) {
+		rs_count(RS_N_TLS_CIPHER);
+		return;
+	}
+	c->hello[dir]++;
+	rs_hdr(&s->ev.h, RS_EV_DATA, 0, 0);
+	if (seg->nodata) {
+		s->ev.h.flags = RS_EVF_NODATA;
+	} else {
+		s->loaded = 0;
+		cap = rs_copy(s, slot, 0, seg->len > RS_CAP_MAX ? RS_CAP_MAX : seg->len);
+		if (cap >= 5 && s->data[0] == RS_TLS_APP) {
+			c->tls_app |= 1 << dir;
+			cap = 5;
+		}
+	}
+	s->ev.conn = c->id;
+	s->ev.off = off;
+	s->ev.len = seg->len;
+	s->ev.cap = cap;
+	s->ev.seq = seg->seq;
+	s->ev.dir = dir;
+	s->ev.source = RS_SRC_SOCKET;
+	s->ev.tail_len = 0;
+	s->ev.pad_ = 0;
+	rs_emit_data(s);
+}
+
+/* -- the library's side -- */
+
+/* Takes a scratch slot of this CPU; RS_SLOT_IN: all are taken. */
+static __always_inline __u32 rs_tls_slot_take(void)
+{
+	__u32 zero = 0;
+	struct rs_tls_taken *taken = bpf_map_lookup_elem(&rs_tls_taken, &zero);
+
+	if (!taken)
+		return RS_SLOT_IN;
+#pragma unroll
+	for (__u32 i = 0; i < RS_TLS_SLOTS; i++) {
+		if (!__sync_lock_test_and_set(&taken->v[i], 1))
+			return RS_SLOT_TLS + i;
+	}
+	return RS_SLOT_IN;
+}
+
+static __always_inline void rs_tls_slot_give(__u32 slot)
+{
+	__u32 zero = 0;
+	struct rs_tls_taken *taken = bpf_map_lookup_elem(&rs_tls_taken, &zero);
+
+	slot -= RS_SLOT_TLS;
+	rs_opaque(slot);
+	if (taken && slot < RS_TLS_SLOTS)
+		*(volatile __u32 *)&taken->v[slot] = 0;
+}
+
+/* The session; made when there is none. NULL: no room. */
+static __always_inline struct rs_tls *rs_tls_get(__u32 tgid, __u64 obj)
+{
+	struct rs_tls_key key = { .tgid = tgid, .obj = obj };
+	struct rs_tls *t = bpf_map_lookup_elem(&rs_tls, &key), fresh = {};
+
+	if (t)
+		return t;
+	bpf_map_update_elem(&rs_tls, &key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&rs_tls, &key);
+}
+
+static __always_inline void rs_tls_forget_obj(__u32 tgid, __u64 obj)
+{
+	struct rs_tls_key key = { .tgid = tgid, .obj = obj };
+
+	bpf_map_delete_elem(&rs_tls, &key);
+}
+
+/* The session is on this connection. If it was on another, its streams begin anew. */
+static __always_inline void rs_tls_place(struct rs_tls *t, __u64 conn)
+{
+	if (!conn || t->c.id == conn)
+		return;
+	__builtin_memset(t, 0, sizeof(*t));
+	t->c.id = conn;
+	t->c.plain = 1;
+	t->c.opened = 1;
+}
+
+/*
+ * Plain text of a session: n bytes at buf, which were read or written just now. t->c.id is known. Call from
+ * programs of uprobes. task: as in struct rs_ev_data.
+ */
+static __always_inline void rs_tls_emit(struct rs_tls *t, const struct rs_segment *seg, __u64 buf,
+					__u64 task)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 slot = rs_tls_slot_take();
+	struct rs_scratch *s;
+
+	rs_count(RS_N_TLS_PLAIN);
+	s = slot < RS_SLOT_IN ? rs_scratch_get(slot) : NULL;
+	if (!s) {
+		rs_count(RS_N_TLS_BUSY);
+		rs_take(&t->c.off[seg->dir & 1], seg->len, true);
+		return;
+	}
+	s->wake = BPF_RB_NO_WAKEUP;
+	s->base = buf;
+	s->niov = 0;
+	s->ev.tgid = pid_tgid >> 32;
+	s->ev.tid = (__u32)pid_tgid;
+	s->ev.task = task;
+	rs_capture(&t->c, s, slot, seg, true);
+	rs_tls_slot_give(slot);
+}
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * TLS libraries whose reads and writes are f(session, buffer, length[, where to put the count]): OpenSSL and its
+ * kin, GnuTLS. Where the probes sit is user space's choice (user/tls): anywhere in the function as long as
+ * the arguments, or the result, are in their registers; the cookie says what differs.
+ */
+#include "lib/tls.bpf.h"
+
+/* Cookie: how far below its value at the function's first instruction the stack pointer is. */
+#define COOKIE_SP(c)  ((c) & 0xffff)
+#define COOKIE_OUT    (1 << 16) /* it is a write */
+#define COOKIE_COUNTP (1 << 17) /* the result only says whether; the count is where the fourth argument points */
+
+static __always_inline bool wanted(__u32 tgid)
+{
+	return *(volatile __u32 *)&rs_active && rs_task_wanted(tgid);
+}
+
+SEC("uprobe")
+int rs_tls_enter(struct pt_regs *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), cookie = bpf_get_attach_cookie(ctx);
+	struct rs_tls_call_key key = { .tgid = pid_tgid >> 32,
+				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
+	struct rs_tls_call *call, fresh = {};
+	struct rs_tls_thread *t;
+	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
+
+	if (!wanted(key.tgid))
+		return 0;
+	t = rs_tls_thread((__u32)pid_tgid);
+	call = bpf_map_lookup_elem(&rs_tls_calls, &key);
+	if (!call) {
+		bpf_map_update_elem(&rs_tls_calls, &key, &fresh, BPF_NOEXIST);
+		call = bpf_map_lookup_elem(&rs_tls_calls, &key);
+	}
+	if (!t || !call)
+		return 0;
+	if (call->open)
+		rs_count(RS_N_TLS_NO_RETURN);
+	call->obj = PT_REGS_PARM1(ctx);
+	call->buf = PT_REGS_PARM2(ctx);
+	call->lenp = PT_REGS_PARM4(ctx);
+	call->n = t->n[dir];
+	call->open = 1;
+	t->mark[dir] = t->n[dir];
+	return 0;
+}
+
+/* Which connection is the session on? */
+static __always_inline void place(struct rs_tls *s, struct rs_tls_thread *t,
+				  const struct rs_tls_call *call, __u32 dir)
+{
+	bool nested = t->n[dir] != call->n;
+
+	if (nested) {
+		rs_tls_place(s, t->conn[dir]);
+		s->direct = 1;
+	} else if (dir == RS_DIR_IN) {
+		if (call->n != t->taken && !s->direct)
+			rs_tls_place(s, t->conn[dir]);
+	} else if (!s->c.id) { /* it writes first: on what the handshake came by */
+		rs_tls_place(s, t->conn[RS_DIR_IN]);
+	}
+	if (dir == RS_DIR_IN)
+		t->taken = t->n[RS_DIR_IN];
+}
+
+SEC("uprobe")
+int rs_tls_leave(struct pt_regs *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), cookie = bpf_get_attach_cookie(ctx), n;
+	struct rs_tls_call_key key = { .tgid = pid_tgid >> 32,
+				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
+	struct rs_segment seg = { .source = RS_SRC_TLS };
+	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
+	int ret = (int)PT_REGS_RC(ctx);
+	struct rs_tls_thread *t;
+	struct rs_tls_call *call;
+	struct rs_tls *s;
+
+	if (!wanted(key.tgid))
+		return 0;
+	call = bpf_map_lookup_elem(&rs_tls_calls, &key);
+	if (!call || !call->open)
+		return 0;
+	call->open = 0;
+	t = rs_tls_thread((__u32)pid_tgid);
+	s = rs_tls_get(key.tgid, call->obj);
+	if (!t || !s)
+		return 0;
+	place(s, t, call, dir);
+	if (ret <= 0)
+		return 0;
+	n = ret;
+	if (cookie & COOKIE_COUNTP &&
+	    bpf_probe_read_user(&n, sizeof(n), (void *)call->lenp)) {
+		rs_count(RS_N_READ_FAULT);
+		return 0;
+	}
+	if (!n || n > 0x7fffffff)
+		return 0;
+	if (!s->c.id) {
+		rs_count(RS_N_TLS_UNPLACED);
+		return 0;
+	}
+	seg.dir = dir;
+	seg.len = n;
+	if (t->n[dir] != t->mark[dir]) {
+		seg.seq = t->seq[dir];
+		if (dir == RS_DIR_OUT)
+			seg.ts_ns = t->out_ns;
+	}
+	t->mark[dir] = t->n[dir];
+	rs_tls_emit(s, &seg, call->buf, 0);
+	return 0;
+}
+
+/* The session's object is freed: its address can be another's next. */
+SEC("uprobe")
+int rs_tls_forget(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	if (wanted(tgid))
+		rs_tls_forget_obj(tgid, PT_REGS_PARM1(ctx));
+	return 0;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "uprobe.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "load.h"
+
+/* One link for all places, or one for each. */
+struct rs_uprobe {
+	int multi; /* descriptor of the link; -1: single[] */
+	size_t n;
+	struct bpf_link *single[];
+};
+
+/* BPF_LINK_CREATE's arguments, as in linux/bpf.h of 6.6. */
+struct link_create_uprobe_multi {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, multi_flags, pid, pad;
+};
+
+static int attach_multi(int prog_fd, const char *path, const struct rs_uprobe_at *at, size_t n)
+{
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = TRACE_UPROBE_MULTI,
+		.path = (uint64_t)(uintptr_t)path,
+		.cnt = (uint32_t)n,
+	};
+	uint64_t *v = malloc(2 * n * sizeof(*v));
+	long fd;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		v[i] = at[i].offset;
+		v[n + i] = at[i].cookie;
+	}
+	attr.offsets = (uint64_t)(uintptr_t)v;
+	attr.cookies = (uint64_t)(uintptr_t)(v + n);
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (fd < 0)
+		fd = -errno;
+	free(v);
+	return (int)fd;
+}
+
+static int attach_single(struct rs_uprobe *u, const struct bpf_program *prog, const char *path,
+			 const struct rs_uprobe_at *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = at[i].cookie);
+
+		u->single[i] = bpf_program__attach_uprobe_opts(prog, -1, path, at[i].offset, &opts);
+		if (!u->single[i])
+			return -errno;
+		u->n++;
+	}
+	return 0;
+}
+
+int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path,
+		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret)
+{
+	const struct bpf_program *p = rs_kernel_uprobe_program(k, prog);
+	struct rs_uprobe *u;
+	int r = 0;
+
+	if (!p)
+		return -EOPNOTSUPP;
+	if (!n || n > RS_UPROBE_MAX)
+		return -EINVAL;
+	u = calloc(1, sizeof(*u) + n * sizeof(struct bpf_link *));
+	if (!u)
+		return -ENOMEM;
+	u->multi = -1;
+	if (bpf_program__expected_attach_type(p) == TRACE_UPROBE_MULTI) {
+		u->multi = attach_multi(bpf_program__fd(p), path, at, n);
+		r = u->multi < 0 ? u->multi : 0;
+	} else {
+		r = attach_single(u, p, path, at, n);
+	}
+	if (r) {
+		rs_uprobe_detach(u);
+		return r;
+	}
+	*ret = u;
+	return 0;
+}
+
+void rs_uprobe_detach(struct rs_uprobe *u)
+{
+	if (!u)
+		return;
+	if (u->multi >= 0)
+		close(u->multi);
+	for (size_t i = 0; i < u->n; i++)
+		bpf_link__destroy(u->single[i]);
+	free(u);
+}
+
+bool rs_uprobe_loaded(const struct rs_kernel *k, enum rs_uprobe_prog prog, const char **ret_reason)
+{
+	const char *reason = rs_kernel_uprobe_reason(k, prog);
+
+	if (ret_reason)
+		*ret_reason = reason;
+	return !reason[0];
+}

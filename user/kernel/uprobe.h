@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * uprobe — attaches a loaded program at places in a file: in every process that has the file mapped,
+ * now or later. By uprobe_multi where the kernel has it (6.6; CAP_BPF and CAP_PERFMON suffice), else by one
+ * perf event a place (which needs CAP_SYS_ADMIN).
+ *
+ * Once per file: two attachments at one place run the program twice. Nothing stays in the kernel when the
+ * agent ends.
+ */
+#ifndef RS_KERNEL_UPROBE_H
+#define RS_KERNEL_UPROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rs_kernel;
+
+/* Programs for user space code: those of probes.def with the section "uprobe". */
+enum rs_uprobe_prog {
+#define RS_PROBE(prog, section, backends, required, purpose)
+#define RS_UPROBE(prog, purpose) RS_UPROBE_##prog,
+#include "probes.def"
+#undef RS_UPROBE
+#undef RS_PROBE
+	RS_UPROBE_COUNT,
+};
+
+struct rs_uprobe_at {
+	uint64_t offset; /* in the file, of an instruction's first byte */
+	uint64_t cookie; /* bpf_get_attach_cookie() gives it to the program */
+};
+
+struct rs_uprobe;
+
+#define RS_UPROBE_MAX 1024 /* places in one call */
+
+/*
+ * path: as the agent sees the file (/proc/PID/root/…, /proc/PID/map_files/…, /proc/self/fd/N: links are
+ * followed). 0 or -errno; then nothing is attached. -EOPNOTSUPP: the program was not loaded. The program
+ * may run before this returns.
+ */
+int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path,
+		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret);
+/* NULL is fine. */
+void rs_uprobe_detach(struct rs_uprobe *u);
+
+/* Is the program loaded? If not, *ret_reason (if not NULL) says why, valid as long as k. */
+bool rs_uprobe_loaded(const struct rs_kernel *k, enum rs_uprobe_prog prog, const char **ret_reason);
+
+#endif
