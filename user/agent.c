@@ -190,6 +190,12 @@ static int tell_ports(struct agent *a)
 	return rs_kernel_ports(a->kernel, bits);
 }
 
+static void on_publisher(void *arg, uint32_t tgid, const struct rs_bpf_tlsvar *tls)
+{
+	/* A refusal (too many) costs the SDK's word on its threads, nothing else. */
+	(void)rs_kernel_publisher(((struct agent *)arg)->kernel, tgid, tls);
+}
+
 static void on_tick(void *arg)
 {
 	struct agent *a = arg;
@@ -468,6 +474,9 @@ static int start(struct agent *a)
 	a->pl.skip_probes = !a->cfg->trace_probes;
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;
+	if (a->cfg->thread_context)
+		a->pl.procs.publisher = on_publisher;
+	a->pl.procs.publisher_arg = a;
 	a->pl.arg = a->pl.l7.policy_arg = a;
 	rc = open_control(a);
 	if (!rc)

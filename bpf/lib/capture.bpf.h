@@ -12,6 +12,7 @@
 
 #include "buffer.bpf.h"
 #include "emit.bpf.h"
+#include "thread_ctx.bpf.h"
 
 /* One segment, before its bytes are looked at. */
 struct rs_segment {
@@ -141,11 +142,13 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	c->turn = dir + 1;
 	rs_refresh_policy(c);
 	skip = c->skip[dir];
-	seq = c->tcp ? seg->seq : (__u32)off + 1;
+	seq = c->tcp || c->plain ? seg->seq : (__u32)off + 1;
 	if (c->stop || off + len < skip) {
 		rs_count(RS_N_SKIPPED);
 		return;
 	}
+	if (dir == RS_DIR_OUT && *(volatile __u32 *)&rs_publishers)
+		rs_emit_thread_ctx(c, s->ev.tgid, off, len);
 	rs_hdr(&s->ev.h, RS_EV_DATA, 0, 0);
 	if (seg->ts_ns)
 		s->ev.h.ts_ns = seg->ts_ns;

@@ -24,6 +24,9 @@ __u32 rs_active = 0;
 /* 1 when rs_go ever had an entry: before, nobody looks. */
 __u32 rs_any_go = 0;
 
+/* 1 as soon as some process is in rs_tlsvar. */
+__u32 rs_publishers = 0;
+
 /* Raised by user space after each change of rs_policy: a connection looks its policy up again. */
 __u32 rs_epoch = 0;
 

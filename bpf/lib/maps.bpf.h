@@ -173,6 +173,15 @@ struct {
 	__type(value, __u64);
 } rs_ports SEC(".maps");
 
+/* Processes that publish their threads' active span: tgid -> where. Put in by user space; deleted at exec and exit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct rs_bpf_tlsvar);
+} rs_tlsvar SEC(".maps");
+
 /* counters.def, per CPU. One element, so that one lookup serves several counters. */
 enum rs_counter_id {
 #define RS_BPF_COUNTER(id, kind, name, help, remedy) RS_N_##id,

@@ -73,6 +73,7 @@ int BPF_PROG(rs_proc_exec, struct task_struct *task)
 		bpf_map_delete_elem(&rs_verdicts, &tgid);
 	if (!known(tgid))
 		return 0;
+	bpf_map_delete_elem(&rs_tlsvar, &tgid);
 	r = begin(task, RS_PROC_EXEC);
 	if (!r)
 		return 0;
@@ -108,6 +109,7 @@ int BPF_PROG(rs_proc_exit, struct task_struct *task)
 	bpf_map_delete_elem(&rs_go, &tgid);
 	bpf_map_delete_elem(&rs_verdicts, &tgid);
 	bpf_map_delete_elem(&rs_pids, &tgid);
+	bpf_map_delete_elem(&rs_tlsvar, &tgid);
 	return 0;
 }
 

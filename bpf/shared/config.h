@@ -36,6 +36,12 @@ struct rs_bpf_go {
 	__u32 pad_;
 };
 
+/* Value of the rs_tlsvar map (key: process): where a thread-local variable of it is. */
+struct rs_bpf_tlsvar {
+	__s64 offset; /* module 0: from the thread pointer; else from the module's block of the thread */
+	__u64 module; /* number in the dynamic thread vector (glibc); 0: the static block */
+};
+
 /* Value of the rs_verdicts map (key: tgid). A process that is not in it is captured. */
 enum rs_bpf_verdict {
 	RS_BPF_SKIP = 1,  /* nothing of it is wanted */

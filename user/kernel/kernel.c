@@ -349,6 +349,14 @@ void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid)
 	bpf_link__destroy(link);
 }
 
+int rs_kernel_publisher(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_tlsvar *tls)
+{
+	if (bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_tlsvar), &tgid, tls, BPF_ANY) < 0)
+		return -errno;
+	__atomic_store_n(&k->skel->bss->rs_publishers, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
 {
 	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_conns

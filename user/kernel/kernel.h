@@ -62,6 +62,8 @@ size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void 
 
 /* Sets one connection's copy policy; NULL: forget it. 0 or -errno. */
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy);
+/* Where a process publishes the active span of its threads. 0 or -errno. */
+int rs_kernel_publisher(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_tlsvar *tls);
 /* Adds a process to the filter. 0 or -errno. */
 int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid);
 

@@ -2,6 +2,7 @@
 #include "proc.h"
 #include "facts.h"
 #include "sdk.h"
+#include "thread_ctx.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -223,8 +224,9 @@ static void take_sdk_attr(void *arg, struct str key, struct str value)
 }
 
 /* The resource that the SDK publishes is the process's own word: it comes first. */
-static void read_sdk(struct learn *l)
+static void read_sdk(struct rs_procs *ps, struct learn *l)
 {
+	struct rs_bpf_tlsvar tls;
 	struct rs_sdk sdk;
 	size_t n;
 	char *buf;
@@ -232,8 +234,11 @@ static void read_sdk(struct learn *l)
 	if (rs_sdk_find(l->p->tgid, &sdk))
 		return;
 	l->p->sdk |= sdk.present;
+	l->p->published = sdk.header;
 	if (!sdk.header)
 		return;
+	if (ps->publisher && rs_thread_ctx_find(l->p->tgid, &tls) == 0)
+		ps->publisher(ps->publisher_arg, l->p->tgid, &tls);
 	buf = rs_arena_alloc(&l->p->arena, 8192);
 	n = buf ? rs_sdk_read(l->p->tgid, &sdk, buf, 8192) : 0;
 	rs_sdk_parse(str_of(buf, n), take_sdk_attr, l);
@@ -291,7 +296,7 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	const struct rs_attr *given;
 
 	rs_arena_reset(&p->arena);
-	p->sdk = false;
+	p->sdk = p->published = false;
 	if (ps->live)
 		read_exe(&l);
 	read_facts(ps, &l);
@@ -299,7 +304,7 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	p->described = rs_decision_traced(&p->decision);
 	if (ps->live && p->described) {
 		read_env(&l);
-		read_sdk(&l);
+		read_sdk(ps, &l);
 	}
 	exe_name = str_c(l.exe);
 	while (str_find(exe_name, '/') < exe_name.len)
@@ -396,10 +401,10 @@ void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p)
 {
 	struct rs_sdk sdk;
 
-	if (!ps->live || p->sdk || !p->described || p->sdk_ticks >= SDK_TICKS ||
+	if (!ps->live || p->published || !p->described || p->sdk_ticks >= SDK_TICKS ||
 	    ++p->sdk_ticks < SDK_TICKS)
 		return;
-	if (rs_sdk_find(p->tgid, &sdk) == 0 && sdk.present)
+	if (rs_sdk_find(p->tgid, &sdk) == 0 && (sdk.header || (sdk.present && !p->sdk)))
 		learn(ps, p);
 }
 

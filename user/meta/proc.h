@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "discover/discover.h"
+#include "shared/config.h"
 #include "trace/span.h"
 
 struct rs_proc {
@@ -34,6 +35,7 @@ struct rs_proc {
 	bool exited;
 	bool described;	   /* its environment was read */
 	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
+	bool published;	   /* it publishes its context: what there is to know is known */
 	uint8_t sdk_ticks; /* since it was looked at for one */
 	uint16_t wanders;  /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
@@ -55,6 +57,9 @@ struct rs_procs {
 	uint64_t next_origin;
 	bool live; /* read /proc */
 	struct rs_counters *n;
+	/* Called when a process is found to publish its threads' active span. May be NULL. */
+	void (*publisher)(void *arg, uint32_t tgid, const struct rs_bpf_tlsvar *tls);
+	void *publisher_arg;
 	struct str
 		extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
 	struct str host;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Layer 2: the span that the current thread's SDK has active, where the process publishes it (OTEP 4947):
+ * a thread-local pointer otel_thread_ctx_v1 to a record. User space has found where the pointer is.
+ * Two reads of user memory per segment of such a process (four for a library loaded later); others pay a look
+ * at a number.
+ */
+#ifndef RS_LIB_THREAD_CTX_H
+#define RS_LIB_THREAD_CTX_H
+
+#include "emit.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define rs_thread_pointer(task) BPF_CORE_READ(task, thread.fsbase)
+#define RS_DTV_AT		8 /* of the pointer to the vector of modules' blocks, glibc */
+#elif defined(__TARGET_ARCH_arm64)
+#define rs_thread_pointer(task) BPF_CORE_READ(task, thread.uw.tp_value)
+#define RS_DTV_AT		0
+#endif
+#define RS_DTV_STEP	   16
+#define RS_DTV_UNALLOCATED (~0ULL)
+
+struct rs_thread_record {
+	__u8 trace_id[16], span_id[8];
+	__u8 valid, flags;
+	__u16 attributes; /* bytes that follow; not read */
+};
+
+/* Address of the thread-local variable for this thread, 0: it has none yet. */
+static __always_inline __u64 rs_tls_address(const struct rs_bpf_tlsvar *tls)
+{
+	__u64 tp = rs_thread_pointer(rs_task()), dtv, block;
+
+	if (!tls->module)
+		return tp + tls->offset;
+	if (bpf_probe_read_user(&dtv, sizeof(dtv), (void *)(tp + RS_DTV_AT)) ||
+	    bpf_probe_read_user(&block, sizeof(block),
+				(void *)(dtv + tls->module * RS_DTV_STEP)) ||
+	    block == RS_DTV_UNALLOCATED || !block)
+		return 0;
+	return block + tls->offset;
+}
+
+/* Tells of the active span before the data of a segment that is sent. */
+static __noinline void rs_emit_thread_ctx(struct rs_conn *c, __u32 tgid, __u64 off, __u32 len)
+{
+	struct rs_bpf_tlsvar *tls = bpf_map_lookup_elem(&rs_tlsvar, &tgid);
+	struct rs_thread_record rec;
+	struct rs_ev_context *r;
+	__u64 at, record;
+
+	if (!tls)
+		return;
+	at = rs_tls_address(tls);
+	if (!at || bpf_probe_read_user(&record, sizeof(record), (void *)at) || !record ||
+	    bpf_probe_read_user(&rec, sizeof(rec), (void *)record) || rec.valid != 1)
+		return;
+	if (!(*(__u64 *)rec.trace_id | *(__u64 *)&rec.trace_id[8]) || !*(__u64 *)rec.span_id)
+		return;
+	r = RS_RESERVE(struct rs_ev_context, RS_EV_CONTEXT);
+	if (!r)
+		return;
+	r->conn = c->id;
+	r->off = off;
+	r->len = len;
+	r->tid = (__u32)bpf_get_current_pid_tgid();
+	__builtin_memcpy(r->trace_id, rec.trace_id, sizeof(r->trace_id));
+	__builtin_memcpy(r->span_id, rec.span_id, sizeof(r->span_id));
+	r->kind = RS_CONTEXT_SDK;
+	r->flags = rec.flags;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+#endif
