@@ -77,7 +77,6 @@ static bool table_grow(struct dd_keys *ks)
 	return true;
 }
 
-
 struct dd_key *dd_key_of_name(struct dd_keys *ks, struct str name)
 {
 	uint64_t hash = rs_strtab_hash(name.ptr, name.len);

@@ -47,7 +47,7 @@ char *dd_text_room(struct dd_map *m, size_t n)
 
 /* a + between + b + end, each text cut to `max`, normalised if wanted. */
 struct str dd_compose(struct dd_map *m, struct str a, struct str between, struct str b,
-			  struct str end, bool norm, size_t max)
+		      struct str end, bool norm, size_t max)
 {
 	char *p, *q;
 
@@ -137,8 +137,9 @@ struct dd_text dd_name_of(struct dd_map *m, uint8_t kind)
 	static const uint8_t plain_names[] = { DD_C_NAME_INTERNAL, DD_C_NAME_INTERNAL,
 					       DD_C_NAME_SERVER,   DD_C_NAME_CLIENT,
 					       DD_C_NAME_PRODUCER, DD_C_NAME_CONSUMER };
-	const uint64_t special = DD_BIT(DB_SYSTEM_NAME) | DD_BIT(DB_SYSTEM) | DD_BIT(MESSAGING_SYSTEM) |
-				 DD_BIT(RPC_SYSTEM) | DD_BIT(FAAS_INVOKED_PROVIDER) | DD_BIT(FAAS_TRIGGER) |
+	const uint64_t special = DD_BIT(DB_SYSTEM_NAME) | DD_BIT(DB_SYSTEM) |
+				 DD_BIT(MESSAGING_SYSTEM) | DD_BIT(RPC_SYSTEM) |
+				 DD_BIT(FAAS_INVOKED_PROVIDER) | DD_BIT(FAAS_TRIGGER) |
 				 DD_BIT(GRAPHQL_OPERATION_TYPE) | DD_BIT(NETWORK_PROTOCOL_NAME);
 	struct dd_text t;
 
@@ -151,7 +152,7 @@ struct dd_text dd_name_of(struct dd_map *m, uint8_t kind)
 	    dd_have(m, DD_BIT(HTTP_REQUEST_METHOD) | DD_BIT(HTTP_METHOD)) &&
 	    dd_slot_str2(m, DD_HTTP_REQUEST_METHOD, DD_HTTP_METHOD).len)
 		return dd_constant(m, kind == RS_KIND_SERVER ? DD_C_NAME_HTTP_SERVER
-							  : DD_C_NAME_HTTP_CLIENT);
+							     : DD_C_NAME_HTTP_CLIENT);
 	if (dd_have(m, special)) {
 		t = special_name(m, kind);
 		if (t.s.len)
@@ -169,8 +170,9 @@ static struct str words(struct dd_map *m, struct str a, struct str b)
 
 struct str dd_resource_of(struct dd_map *m, const struct rs_span *s)
 {
-	const uint64_t special = DD_BIT(RESOURCE_NAME) | DD_BIT(MESSAGING_OPERATION) | DD_BIT(RPC_METHOD) |
-				 DD_BIT(GRAPHQL_OPERATION_TYPE) | DD_BIT(DB_SYSTEM_NAME) | DD_BIT(DB_SYSTEM);
+	const uint64_t special = DD_BIT(RESOURCE_NAME) | DD_BIT(MESSAGING_OPERATION) |
+				 DD_BIT(RPC_METHOD) | DD_BIT(GRAPHQL_OPERATION_TYPE) |
+				 DD_BIT(DB_SYSTEM_NAME) | DD_BIT(DB_SYSTEM);
 	struct str a, b = STR_NONE;
 
 	if (dd_have(m, DD_BIT(RESOURCE_NAME))) {
@@ -193,8 +195,9 @@ struct str dd_resource_of(struct dd_map *m, const struct rs_span *s)
 		return rs_utf8_limit(s->name, DD_MAX_RESOURCE);
 	a = dd_slot_str(m, DD_MESSAGING_OPERATION);
 	if (a.len)
-		return words(m, a,
-			     dd_slot_str2(m, DD_MESSAGING_DESTINATION, DD_MESSAGING_DESTINATION_NAME));
+		return words(
+			m, a,
+			dd_slot_str2(m, DD_MESSAGING_DESTINATION, DD_MESSAGING_DESTINATION_NAME));
 	a = dd_slot_str(m, DD_RPC_METHOD);
 	if (a.len)
 		return words(m, a, dd_slot_str(m, DD_RPC_SERVICE));

@@ -152,8 +152,7 @@ static const struct rs_event *last_exception(const struct rs_span *s)
 /* A span that Datadog's own tracers made, or that speaks like one. */
 bool dd_is_datadogs(const struct dd_map *m)
 {
-	const uint64_t three =
-		DD_BIT(OPERATION_NAME) | DD_BIT(RESOURCE_NAME) | DD_BIT(SPAN_TYPE);
+	const uint64_t three = DD_BIT(OPERATION_NAME) | DD_BIT(RESOURCE_NAME) | DD_BIT(SPAN_TYPE);
 
 	return (m->present & three) == three || m->present & DD_BIT(SAMPLING_PRIORITY_V1);
 }
@@ -165,7 +164,7 @@ void dd_put_kind(struct dd_map *m, const struct rs_span *s)
 					 DD_C_KIND_PRODUCER,	DD_C_KIND_CONSUMER };
 
 	dd_put_meta(m, m->keys.c[DD_C_SPAN_KIND],
-		 &m->keys.cval[kinds[s->kind <= RS_KIND_CONSUMER ? s->kind : 0]]);
+		    &m->keys.cval[kinds[s->kind <= RS_KIND_CONSUMER ? s->kind : 0]]);
 }
 
 void dd_put_otel(struct dd_map *m, const struct rs_span *s)
@@ -176,7 +175,7 @@ void dd_put_otel(struct dd_map *m, const struct rs_span *s)
 		dd_put_kind(m, s);
 	dd_put_meta(m, m->keys.c[DD_C_OTEL_TRACE_ID], &m->trace_val);
 	dd_put_meta(m, m->keys.c[DD_C_OTEL_STATUS_CODE],
-		 &m->keys.cval[codes[s->status <= RS_STATUS_ERROR ? s->status : 0]]);
+		    &m->keys.cval[codes[s->status <= RS_STATUS_ERROR ? s->status : 0]]);
 	if (s->status_msg.len)
 		dd_put_meta_str(m, DD_C_OTEL_STATUS_DESCRIPTION, s->status_msg);
 	if (s->nevents) {
@@ -222,19 +221,20 @@ void dd_put_rare(struct dd_map *m)
 	if (!m->v1 && m->present & (DD_BIT(DEPLOYMENT_ENV_NAME) | DD_BIT(DEPLOYMENT_ENV))) {
 		db = dd_slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV);
 		dd_put_meta_str(m, DD_C_ENV,
-			     dd_compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
+				dd_compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
 	}
 	if (!m->v1 && m->present & DD_BIT(SERVICE_VERSION)) {
 		db = dd_slot_str(m, DD_SERVICE_VERSION);
 		dd_put_meta_str(m, DD_C_VERSION,
-			     dd_compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
+				dd_compose(m, db, STR(""), STR_NONE, STR(""), true, DD_MAX_KEY));
 	}
 }
 
 bool dd_has_rare(const struct dd_map *m)
 {
 	const uint64_t rare = DD_BIT(ANALYTICS_EVENT) | DD_BIT(DEPLOYMENT_ENV_NAME) |
-			      DD_BIT(DEPLOYMENT_ENV) | DD_BIT(SERVICE_VERSION) | DD_BIT(HTTP_STATUS_CODE);
+			      DD_BIT(DEPLOYMENT_ENV) | DD_BIT(SERVICE_VERSION) |
+			      DD_BIT(HTTP_STATUS_CODE);
 
 	if (m->present & rare || dd_have(m, DD_BIT(DB_NAMESPACE)) ||
 	    m->ctx_present & DD_BIT(HTTP_STATUS_CODE))
@@ -269,20 +269,20 @@ void dd_set_fields(struct dd_map *m, const struct rs_span *s)
 	o->env = m->ctx_env;
 	o->version = m->ctx_version;
 	o->component = dd_plain(dd_slot_str(m, DD_COMPONENT));
-	if (m->present &
-	    (DD_BIT(ENV) | DD_BIT(DEPLOYMENT_ENV_NAME) | DD_BIT(DEPLOYMENT_ENV))) {
+	if (m->present & (DD_BIT(ENV) | DD_BIT(DEPLOYMENT_ENV_NAME) | DD_BIT(DEPLOYMENT_ENV))) {
 		t = m->present & DD_BIT(ENV) ? dd_slot_str(m, DD_ENV) : STR_NONE;
 		if (!t.len)
-			t = dd_compose(m, dd_slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV),
-				    STR(""), STR_NONE, STR(""), true, DD_MAX_KEY);
+			t = dd_compose(m,
+				       dd_slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV),
+				       STR(""), STR_NONE, STR(""), true, DD_MAX_KEY);
 		if (t.len)
 			o->env = dd_plain(t);
 	}
 	if (m->present & (DD_BIT(VERSION) | DD_BIT(SERVICE_VERSION))) {
 		t = m->present & DD_BIT(VERSION) ? dd_slot_str(m, DD_VERSION) : STR_NONE;
 		if (!t.len)
-			t = dd_compose(m, dd_slot_str(m, DD_SERVICE_VERSION), STR(""), STR_NONE, STR(""),
-				    true, DD_MAX_KEY);
+			t = dd_compose(m, dd_slot_str(m, DD_SERVICE_VERSION), STR(""), STR_NONE,
+				       STR(""), true, DD_MAX_KEY);
 		if (t.len)
 			o->version = dd_plain(t);
 	}

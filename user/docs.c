@@ -56,12 +56,17 @@ static void put_option(FILE *out, const struct rs_option *o)
 
 static void put_environment(FILE *out)
 {
-	fputs(".SH ENVIRONMENT\nWeaker than options, stronger than the config file.\n", out);
+	fputs(".SH ENVIRONMENT\nWeaker than options, stronger than the config file. Every option has a variable,\n"
+	      ".B RINGSPAN_\nand its long name in capitals with _ for -: RINGSPAN_RING_SIZE; in lists, commas stand\n"
+	      "between the elements, and semicolons between rules. After it these count:\n",
+	      out);
 	for (int i = 0; i < RS_O_COUNT; i++) {
 		struct str rest = str_c(rs_options[i].env), one;
 
 		while (rest.len) {
 			rest = str_cut(rest, ' ', &one);
+			if (str_starts(one, STR("RINGSPAN_")))
+				continue;
 			fprintf(out, ".TP\n.B %.*s\nas \\fB\\-\\-", STR_ARG(one));
 			put_roff(out, rs_options[i].name);
 			fputs("\\fR.\n", out);
@@ -130,8 +135,9 @@ void rs_docs_man(FILE *out)
 	for (int i = 0; i < RS_O_COUNT; i++)
 		put_option(out, &rs_options[i]);
 	fputs(".SH CONFIG FILE\n"
-	      "A YAML mapping whose keys are the options' long names; options that may be repeated take\n"
-	      "lists. One file may serve all commands: each takes what concerns it.\n"
+	      "YAML: sections of options;\n.B ringspan config \\-\\-sample\nprints one with all there are, explained.\n"
+	      "At its top every option may also be given by its long name. Options that may be repeated take lists.\n"
+	      "One file may serve all commands: each takes what concerns it.\n"
 	      ".SH EXIT STATUS\n"
 	      "0: well; 1: failed; 2: wrong usage; 3: missing privilege or kernel feature.\n"
 	      ".B trace \\-\\- CMD\n"

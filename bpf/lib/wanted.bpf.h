@@ -34,7 +34,8 @@ static __always_inline bool rs_excluded(__u32 tgid, struct sock *sk, enum rs_soc
  * All filters together. c: the connection's state or NULL; what it says of its last user spares that one the
  * lookup.
  */
-static __always_inline bool rs_wanted(struct rs_conn *c, __u32 tgid, struct sock *sk, enum rs_sock_kind kind)
+static __always_inline bool rs_wanted(struct rs_conn *c, __u32 tgid, struct sock *sk,
+				      enum rs_sock_kind kind)
 {
 	__u32 epoch = *(volatile __u32 *)&rs_verdict_epoch + 1;
 

@@ -204,7 +204,7 @@ static void test_file(void **state)
 		{ "ring-size: 1m\nring-sise: 2\n",
 		  "f:2:1: unknown key 'ring-sise'; did you mean 'ring-size'?" },
 		{ "config: x\n",
-		  "f:1:1: unknown key 'config'; keys are the long options of `ringspan run --help`" },
+		  "f:1:1: unknown key 'config'; `ringspan config --sample` shows all there are" },
 		{ "port: 1\nport: 2\n", "f:2:1: 'port' is given twice" },
 		{ "- a\n", "f:1:1: expected `key: value` lines" },
 		{ "ring-size: [1]\n", "f:1:12: ring-size takes one value" },
@@ -213,11 +213,51 @@ static void test_file(void **state)
 		{ "format: &a text\n", "f:1:9: format: anchors are not supported" },
 		{ "format: *a\n", "f:1:9: format takes one value" },
 		{ "a: 1\n---\nb: 2\n",
-		  "f:1:1: unknown key 'a'; keys are the long options of `ringspan run --help`" },
+		  "f:1:1: unknown key 'a'; `ringspan config --sample` shows all there are" },
 		{ "port: 1\n---\nport: 2\n", "f:2:1: more than one document" },
 		{ "port: \"1\\0\"\n", "f:1:7: port: the value has a NUL character in it" },
 		{ "port: [a\n", "f:1:8: port: 'a' is not a port; ports go from 1 to 65535" },
 		{ "port: [1\n", "f:2:1: did not find expected ',' or ']'" },
+		/* sections */
+		{ "kernel:\n  ring-size: 1m\nexport:\n  queue: {spans: 5}\n  otlp:\n", NULL },
+		{ "discovery:\n", NULL },
+		{ "kernel: 5\n", "f:1:9: kernel is a section: expected `key: value` lines in it" },
+		{ "export:\n  queue: [1]\n",
+		  "f:2:10: export.queue is a section: expected `key: value` lines in it" },
+		{ "kernel:\n  ring-sise: 1m\n",
+		  "f:2:3: unknown key 'ring-sise'; did you mean 'ring-size'?" },
+		{ "exprot:\n  file: x\n", "f:1:1: unknown key 'exprot'; did you mean 'export'?" },
+		{ "export:\n  spans: 5\n",
+		  "f:2:3: 'spans' does not stand here; there is export.queue.spans" },
+		{ "kernel:\n  ring-size: 1m\nring-size: 1m\n",
+		  "f:3:1: 'ring-size' is given twice" },
+		{ "kernel:\n  ring-size: 1m\nkernel:\n", "f:3:1: 'kernel' is given twice" },
+		{ "export:\n  queue:\n    spans: many\n", "f:3:12: spans: 'many' is not a number" },
+		{ "[a]: 1\n", "f:1:1: keys are plain names" },
+		/* what this command does not take is looked at all the same */
+		{ "json: perhaps\n", "f:1:7: json: 'perhaps' is not true or false" },
+		/* rules */
+		{ "discovery:\n  include:\n    - exe: [node, /usr/bin/*]\n      service: shop\n"
+		  "    - label: {app: x, tier: y}\n    - comm=a,port=80-90\n  exclude: {comm: b}\n",
+		  NULL },
+		{ "discovery:\n  include:\n    - exee: node\n",
+		  "f:3:7: a rule has no key 'exee'; did you mean 'exe'?" },
+		{ "include:\n  - wxyz: 1\n",
+		  "f:2:5: a rule has no key 'wxyz' (docs/config.md lists them)" },
+		{ "include:\n  - comm: a\n    comm: b\n", "f:3:5: 'comm' is given twice" },
+		{ "include:\n  - comm: {a: b}\n",
+		  "f:2:11: comm takes a value or a list of values (GLOB)" },
+		{ "include:\n  - service: [a]\n", "f:2:14: service takes one value (NAME)" },
+		{ "include:\n  - port: 99999\n",
+		  "f:2:11: port: '99999' is not a port or a range of them; ports go from 1 to 65535" },
+		{ "include:\n  - port: [[80]]\n", "f:2:12: port is a list of plain values" },
+		{ "include:\n  - label: {a: [b]}\n", "f:2:16: label: a label has one value" },
+		{ "include: [[a]]\n", "f:1:11: include is a list of rules" },
+		{ "include: foo\n",
+		  "f:1:10: include: 'foo' is not KEY=VALUE; keys: exe comm port user cgroup container "
+		  "pod namespace label service protocols sample depth tls" },
+		{ "exclude:\n  - service: a\n", "f:2:5: the rule says how to trace, but excludes" },
+		{ "exclude:\n  - {}\n", "f:2:5: the rule has no condition and would exclude all" },
 		{ "format: \t- x\n  y: @\n",
 		  "f:1:10: block sequence entries are not allowed in this context" },
 	};
@@ -238,10 +278,82 @@ static void test_file(void **state)
 	}
 }
 
+/* A key is found by its path and, at the top, by its long name; rules keep their order and their place. */
+static void test_sections(void **state)
+{
+	struct str yaml = STR("kernel:\n  ring-size: 1m\n"
+			      "export:\n  otlp: {endpoint: 'http://a'}\n  queue:\n    spans: 7\n"
+			      "batch-spans: 9\n"
+			      "discovery:\n  others: skip\n  include:\n"
+			      "  - {exe: node, port: [80, 8000-8010], service: shop, sample: 0.5}\n"
+			      "  - label: {app: web}\n");
+	struct rs_config cfg;
+	const struct rs_rule *r;
+
+	(void)state;
+	rs_config_init(&cfg, RS_CMD_run);
+	assert_int_equal(rs_config_file(&cfg, yaml, "/etc/r.yaml"), 0);
+	assert_int_equal(cfg.ring_size, 1 << 20);
+	assert_string_equal(cfg.otlp_endpoint, "http://a");
+	assert_int_equal(cfg.queue_spans, 7);
+	assert_int_equal(cfg.batch_spans, 9);
+	assert_int_equal(cfg.others, 2);
+	assert_int_equal(cfg.include.n, 2);
+	r = cfg.include.first;
+	assert_string_equal(r->where, "/etc/r.yaml:11");
+	assert_string_equal(r->service, "shop");
+	assert_int_equal(r->port->next->last, 8010);
+	assert_string_equal(r->next->label->key, "app");
+	assert_string_equal(r->next->label->glob, "web");
+	assert_int_equal(cfg.source[RS_O_include], RS_FROM_FILE);
+	rs_config_release(&cfg);
+	/* A flag's rules replace the file's. */
+	assert_int_equal(load(&cfg, RS_CMD_run, 1, "--include=comm=a"), 0);
+	assert_int_equal(rs_config_file(&cfg, yaml, "f"), 0);
+	assert_int_equal(cfg.include.n, 1);
+	assert_string_equal(cfg.include.first->where, "--include");
+	rs_config_release(&cfg);
+}
+
+/* Every option has a variable; lists have their elements between commas, rules between semicolons. */
+static void test_variables(void **state)
+{
+	struct rs_config cfg;
+
+	(void)state;
+	setenv("RINGSPAN_PORT", "80, 81", 1);
+	setenv("RINGSPAN_INCLUDE", "comm=a,service=x; comm=b", 1);
+	setenv("RINGSPAN_OTLP_ENDPOINT", "http://ours", 1);
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://theirs", 1);
+	assert_int_equal(load(&cfg, RS_CMD_run, 0), 0);
+	assert_int_equal(cfg.ports.n, 2);
+	assert_int_equal(cfg.ports.v[1], 81);
+	assert_int_equal(cfg.include.n, 2);
+	assert_string_equal(cfg.include.first->service, "x");
+	assert_string_equal(cfg.otlp_endpoint, "http://ours");
+	rs_config_release(&cfg);
+	setenv("RINGSPAN_INCLUDE", "comm=", 1);
+	assert_true(load(&cfg, RS_CMD_run, 0) < 0);
+	assert_string_equal(cfg.err, "RINGSPAN_INCLUDE: comm: the value is empty");
+	rs_config_release(&cfg);
+	unsetenv("RINGSPAN_PORT");
+	unsetenv("RINGSPAN_INCLUDE");
+	unsetenv("RINGSPAN_OTLP_ENDPOINT");
+	unsetenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+	/* What the agent traces is not what status shows. */
+	setenv("RINGSPAN_COMM", "nginx", 1);
+	assert_int_equal(load(&cfg, RS_CMD_status, 0), 0);
+	assert_int_equal(rs_config_file(&cfg, STR("comm: node\n"), "f"), 0);
+	assert_int_equal(cfg.comms.n, 0);
+	rs_config_release(&cfg);
+	unsetenv("RINGSPAN_COMM");
+}
+
 /* Any cut of a file is read or refused, with a message. */
 static void test_file_cut_anywhere(void **state)
 {
 	struct str text = STR(
+		"discovery:\n  include:\n  - label: {a: b}\n    port: [1, 2]\nexport: {queue: {spans: 1}}\n"
 		"ring-size: 1m\nport: [1, \"2\"]\ncomm:\n  - a\n  - 'b'\n# x\nformat: |\n  json\n");
 
 	(void)state;
@@ -322,6 +434,8 @@ int main(void)
 		cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_otel_environment),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_file_cut_anywhere),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_suggest),

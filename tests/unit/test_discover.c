@@ -26,10 +26,12 @@ static void add(struct world *w, struct rs_rules *to, const char *text)
 	char err[256];
 
 	assert_non_null(r);
-	assert_int_equal(rs_rule_parse(r, &w->arena, str_c(text), to == &w->exclude, err, sizeof(err)), 0);
+	assert_int_equal(
+		rs_rule_parse(r, &w->arena, str_c(text), to == &w->exclude, err, sizeof(err)), 0);
 }
 
-static enum rs_decision_state decide(struct world *w, enum rs_others others, const struct rs_facts *f)
+static enum rs_decision_state decide(struct world *w, enum rs_others others,
+				     const struct rs_facts *f)
 {
 	struct rs_discover d;
 
@@ -110,7 +112,8 @@ static void test_bad_rules(void **state)
 		  "'exe' is not KEY=VALUE; keys: exe comm port user cgroup container pod namespace label service "
 		  "protocols sample depth tls" },
 		{ "exe=", false, "exe: the value is empty" },
-		{ "port=0", false, "port: '0' is not a port or a range of them; ports go from 1 to 65535" },
+		{ "port=0", false,
+		  "port: '0' is not a port or a range of them; ports go from 1 to 65535" },
 		{ "port=90-80", false,
 		  "port: '90-80' is not a port or a range of them; ports go from 1 to 65535" },
 		{ "label=app", false, "label: 'app' is not KEY=GLOB" },
@@ -130,7 +133,8 @@ static void test_bad_rules(void **state)
 
 		begin(&w);
 		r = rs_rules_add(&w.include, &w.arena, "here");
-		assert_int_equal(rs_rule_parse(r, &w.arena, str_c(c[i].rule), c[i].exclude, err, sizeof(err)),
+		assert_int_equal(rs_rule_parse(r, &w.arena, str_c(c[i].rule), c[i].exclude, err,
+					       sizeof(err)),
 				 -22);
 		assert_string_equal(err, c[i].err);
 		rs_arena_release(&w.arena);
@@ -199,13 +203,13 @@ static void test_policy(void **state)
 
 	(void)state;
 	begin(&w);
-	add(&w, &w.include, "service=shop,protocols=http1,sample=0.25,depth=none,tls=off");
+	add(&w, &w.include, "service=shop,protocols=http1,sample=0.25,depth=none,tls=never");
 	r = w.include.first;
 	assert_string_equal(r->service, "shop");
 	assert_int_equal(r->protocols & 1, 1);
 	assert_true(r->sample == 0.25);
 	assert_int_equal(r->depth, RS_DEPTH_NONE);
-	assert_int_equal(r->tls, RS_RULE_TLS_OFF);
+	assert_int_equal(r->tls, RS_RULE_TLS_NEVER);
 	add(&w, &w.include, "comm=a-command-of-many-letters");
 	assert_string_equal(r->next->comm->glob, "a-command-of-ma");
 	assert_true(r->next->sample < 0);
@@ -252,9 +256,9 @@ static void test_own_facts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conditions),  cmocka_unit_test(test_bad_rules),
-		cmocka_unit_test(test_order),	    cmocka_unit_test(test_pending),
-		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_cgroup_text),
+		cmocka_unit_test(test_conditions), cmocka_unit_test(test_bad_rules),
+		cmocka_unit_test(test_order),	   cmocka_unit_test(test_pending),
+		cmocka_unit_test(test_policy),	   cmocka_unit_test(test_cgroup_text),
 		cmocka_unit_test(test_own_facts),
 	};
 

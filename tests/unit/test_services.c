@@ -128,7 +128,9 @@ static void screens_show_what_is_new(void **state)
 	json = snapshot(&s, 10000000000);
 	rs_view_init(&v, false, 0);
 	text = screen(&v, json);
-	assert_has(text, "← web                                1,000     100.0        -   1.02ms   1.02ms\n");
+	assert_has(
+		text,
+		"← web                                1,000     100.0        -   1.02ms   1.02ms\n");
 	free(text);
 	free(json);
 	for (int i = 0; i < 100; i++) {
@@ -138,8 +140,12 @@ static void screens_show_what_is_new(void **state)
 	rs_services_add(&s, STR("api"), true, 100000, false);
 	json = snapshot(&s, 12000000000);
 	text = screen(&v, json);
-	assert_has(text, "← web                                1,100      50.0        5   11.0µs   53.2ms\n");
-	assert_has(text, "→ api                                  101      50.5        -    104µs    104µs\n");
+	assert_has(
+		text,
+		"← web                                1,100      50.0        5   11.0µs   53.2ms\n");
+	assert_has(
+		text,
+		"→ api                                  101      50.5        -    104µs    104µs\n");
 	assert_true(strstr(text, "→ api") < strstr(text, "← web"));
 	free(text);
 	v.sort = RS_SORT_NAME;

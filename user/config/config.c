@@ -45,6 +45,59 @@ const struct rs_option rs_options[RS_O_COUNT] = {
 #undef RS_OPTION
 };
 
+/* An option's number, or a section's first option: what comes next in the list. */
+enum {
+#define RS_OPTION(f, ...)   RS_AT_##f,
+#define RS_SECTION(id, ...) RS_AT_SECTION_##id, RS_BACK_SECTION_##id = RS_AT_SECTION_##id - 1,
+#include "options.def"
+#undef RS_OPTION
+};
+
+const struct rs_section rs_sections[RS_SECTION_COUNT + 1] = {
+#define RS_OPTION(...)
+#define RS_SECTION(id, p, x, h) { .path = p, .prefix = x, .help = h, .first = RS_AT_SECTION_##id },
+#include "options.def"
+#undef RS_OPTION
+	{ .path = "", .prefix = "", .help = "", .first = RS_O_COUNT },
+};
+
+const struct rs_section *rs_option_section(enum rs_option_id id)
+{
+	const struct rs_section *s = rs_sections;
+
+	while (s[1].first <= (int)id)
+		s++;
+	return s;
+}
+
+const char *rs_option_key(enum rs_option_id id)
+{
+	const char *prefix = rs_option_section(id)->prefix, *name = rs_options[id].name;
+	size_t n = strlen(prefix);
+
+	return strncmp(name, prefix, n) ? name : name + n;
+}
+
+const char *rs_option_path(enum rs_option_id id, char buf[RS_OPTION_PATH])
+{
+	const char *path = rs_option_section(id)->path;
+
+	snprintf(buf, RS_OPTION_PATH, "%s%s%s", path, *path ? "." : "", rs_option_key(id));
+	return buf;
+}
+
+const char *rs_option_variable(enum rs_option_id id, char buf[RS_OPTION_PATH])
+{
+	snprintf(buf, RS_OPTION_PATH, "RINGSPAN_%s", rs_options[id].name);
+	for (char *p = buf; *p; p++) {
+		if (*p == '-')
+			*p = '_';
+		else if (*p >= 'a' && *p <= 'z')
+			*p = (char)(*p - 32);
+	}
+	return buf;
+}
+
 int rs_config_fail(struct rs_config *cfg, const char *where, const char *fmt, ...)
 {
 	char text[sizeof(cfg->err)];
@@ -457,29 +510,68 @@ static void warn_instead(struct rs_config *cfg)
 	cfg->err[0] = 0;
 }
 
+/* A variable's value; of lists, its elements: between commas, and rules, which have those, between semicolons. */
+static int set_from_variable(struct rs_config *cfg, enum rs_option_id id,
+			     enum rs_config_source from, const char *name, const char *value)
+{
+	const struct rs_option *o = &rs_options[id];
+	struct str rest = str_c(value), one;
+	int err = 0;
+
+	if (!rs_option_is_list(o))
+		return rs_option_set(cfg, id, from, name, value);
+	while (!err && rest.len) {
+		char *own;
+
+		rest = str_cut(rest, o->type == RS_OT_RULES ? ';' : ',', &one);
+		one = str_trim(one);
+		own = rs_arena_alloc(&cfg->arena, one.len + 1);
+		if (!own)
+			return rs_config_fail(cfg, name, "out of memory");
+		memcpy(own, one.ptr, one.len);
+		own[one.len] = 0;
+		err = rs_option_set(cfg, id, from, name, own);
+	}
+	return err;
+}
+
+/* Lists are filters: what the agent is told to trace is not what `status` is asked to show. */
+bool rs_option_flag_only(const struct rs_config *cfg, enum rs_option_id id)
+{
+	return !rs_option_in_file(id) ||
+	       (cfg->command == RS_CMD_status && rs_option_is_list(&rs_options[id]));
+}
+
 static int read_environment(struct rs_config *cfg)
 {
 	for (int id = 0; id < RS_O_COUNT; id++) {
 		const struct rs_option *o = &rs_options[id];
-		struct str rest = str_c(o->env), one;
+		char names[512], own[RS_OPTION_PATH];
+		struct str rest, one;
 
 		/* A flag that was given is not asked again: its variable may be wrong. */
-		if (!takes(o, cfg->command) || cfg->source[id] == RS_FROM_FLAG)
+		if (!takes(o, cfg->command) || cfg->source[id] == RS_FROM_FLAG ||
+		    (rs_option_flag_only(cfg, (enum rs_option_id)id) && id != RS_O_config))
 			continue;
+		snprintf(names, sizeof(names), "%s %s",
+			 rs_option_variable((enum rs_option_id)id, own), o->env ? o->env : "");
+		rest = str_c(names);
 		while (rest.len) {
 			enum rs_config_source from;
-			char name[64];
+			char name[RS_OPTION_PATH];
 			const char *value;
 			int err;
 
 			rest = str_cut(rest, ' ', &one);
+			if (!one.len || one.len >= sizeof(name))
+				continue;
 			snprintf(name, sizeof(name), "%.*s", STR_ARG(one));
 			value = getenv(name);
 			if (!value || !*value)
 				continue;
 			value = with_unit(cfg, o, name, value);
 			from = strncmp(name, "OTEL_", 5) ? RS_FROM_ENV : RS_FROM_OTEL;
-			err = rs_option_set(cfg, (enum rs_option_id)id, from, name, value);
+			err = set_from_variable(cfg, (enum rs_option_id)id, from, name, value);
 			if (!err)
 				break;
 			if (from == RS_FROM_ENV)

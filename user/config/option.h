@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option — the rows of options.def; between config.c and yaml.c only. */
+/* option — the rows of options.def, for the room's own files and for docs. */
 #ifndef RS_CONFIG_OPTION_H
 #define RS_CONFIG_OPTION_H
 
@@ -17,6 +17,44 @@ struct rs_option {
 };
 
 extern const struct rs_option rs_options[RS_O_COUNT];
+
+/* A section of the config file, in the order of options.def; the last one is empty. */
+struct rs_section {
+	const char *path;   /* "export.queue"; "": the top */
+	const char *prefix; /* of its options' long names, which their keys are without */
+	const char *help;
+	int first; /* enum rs_option_id of its first option; the next section's is behind its last */
+};
+enum rs_section_id {
+#define RS_OPTION(...)
+#define RS_SECTION(id, ...) RS_SECTION_##id,
+#include "options.def"
+#undef RS_OPTION
+	RS_SECTION_COUNT,
+};
+extern const struct rs_section rs_sections[RS_SECTION_COUNT + 1];
+
+#define RS_OPTION_PATH 96 /* bytes of a dotted path at most */
+
+/* The section it stands in. */
+const struct rs_section *rs_option_section(enum rs_option_id id);
+/* Its key in that section. */
+const char *rs_option_key(enum rs_option_id id);
+/* "export.queue.spans". Returns buf. */
+const char *rs_option_path(enum rs_option_id id, char buf[RS_OPTION_PATH]);
+/* "RINGSPAN_QUEUE_SPANS". Returns buf. */
+const char *rs_option_variable(enum rs_option_id id, char buf[RS_OPTION_PATH]);
+/* Can the config file, or a variable, set it? */
+static inline bool rs_option_in_file(enum rs_option_id id)
+{
+	return id != RS_O_help && id != RS_O_config;
+}
+/* Or only a flag, of this command? */
+bool rs_option_flag_only(const struct rs_config *cfg, enum rs_option_id id);
+static inline bool rs_option_is_list(const struct rs_option *o)
+{
+	return o->type >= RS_OT_PIDS;
+}
 
 /*
  * Sets one value, or adds it to a list; value must outlive the config. where: for the message. 0, or

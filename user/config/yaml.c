@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * yaml — the config file: one mapping from option names to a value or a list of values. Anchors and
- * nested mappings are refused; every message has line and column, from 1.
+ * yaml — the config file: sections of options, as options.def orders them. At the top every option may also be
+ * given by its long name. Anchors are refused; every message has line and column, from 1.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,13 +10,17 @@
 #include "option.h"
 #include "suggest.h"
 
+#define DEPTH_MAX 8
+
 struct reader {
 	struct rs_config *cfg;
 	const char *file;
 	yaml_parser_t parser;
 	yaml_event_t ev;
 	bool have_ev;
-	char where[256]; /* file:line:column[: key] of the present event */
+	bool seen[RS_O_COUNT], seen_section[RS_SECTION_COUNT];
+	char where[256];	 /* file:line:column[: key] of the present event */
+	struct rs_config *trial; /* takes what is only to be looked at; NULL: not yet made */
 };
 
 static void set_where(struct reader *r, yaml_mark_t at, const char *key)
@@ -46,10 +50,15 @@ static int next(struct reader *r)
 			      r->parser.problem ? r->parser.problem : "not YAML");
 }
 
-static int scalar(struct reader *r, enum rs_option_id id, const char *key)
+static struct str text_of(const struct reader *r)
 {
-	struct str text = str_of((const char *)r->ev.data.scalar.value, r->ev.data.scalar.length);
-	bool taken = rs_options[id].commands & (1u << r->cfg->command);
+	return str_of((const char *)r->ev.data.scalar.value, r->ev.data.scalar.length);
+}
+
+/* The present scalar in the config's arena. */
+static int plain(struct reader *r, const char *key, const char **ret)
+{
+	struct str text = text_of(r);
 	char *own;
 
 	set_where(r, r->ev.start_mark, key);
@@ -57,71 +66,330 @@ static int scalar(struct reader *r, enum rs_option_id id, const char *key)
 		return rs_config_fail(r->cfg, r->where, "anchors are not supported");
 	if (memchr(text.ptr, 0, text.len))
 		return rs_config_fail(r->cfg, r->where, "the value has a NUL character in it");
-	/* One file serves several commands; what a flag or variable has set is stronger. */
-	if (!taken || r->cfg->source[id] > RS_FROM_FILE)
-		return 0;
 	own = rs_arena_alloc(&r->cfg->arena, text.len + 1);
 	if (!own)
 		return rs_config_fail(r->cfg, r->where, "out of memory");
 	memcpy(own, text.ptr, text.len);
 	own[text.len] = 0;
-	return rs_option_set(r->cfg, id, RS_FROM_FILE, r->where, own);
+	*ret = own;
+	return 0;
 }
 
-static int value(struct reader *r, enum rs_option_id id)
+/* One file serves several commands, and what a flag or variable has set is stronger. Wrong is wrong all the same:
+ * such values are set somewhere else. */
+static int target(struct reader *r, enum rs_option_id id, struct rs_config **ret)
 {
-	const struct rs_option *o = &rs_options[id];
-	bool list = o->type == RS_OT_PIDS || o->type == RS_OT_PORTS || o->type == RS_OT_COMMS ||
-		    o->type == RS_OT_RULES;
-	int err = next(r);
+	bool taken = rs_options[id].commands & (1u << r->cfg->command);
 
+	*ret = r->cfg;
+	if (taken && r->cfg->source[id] <= RS_FROM_FILE && !rs_option_flag_only(r->cfg, id))
+		return 0;
+	if (!r->trial) {
+		r->trial = rs_arena_alloc(&r->cfg->arena, sizeof(*r->trial));
+		if (!r->trial)
+			return rs_config_fail(r->cfg, r->where, "out of memory");
+		rs_config_init(r->trial, r->cfg->command);
+	}
+	*ret = r->trial;
+	return 0;
+}
+
+static int scalar(struct reader *r, enum rs_option_id id, const char *key)
+{
+	struct rs_config *to;
+	const char *own;
+	int err = plain(r, key, &own);
+
+	if (!err)
+		err = target(r, id, &to);
+	if (err)
+		return err;
+	err = rs_option_set(to, id, RS_FROM_FILE, r->where, own);
+	if (err && to != r->cfg)
+		memcpy(r->cfg->err, to->err, sizeof(r->cfg->err));
+	return err;
+}
+
+/* -- rules -- */
+
+static int rule_value(struct reader *r, struct rs_rule *rule, enum rs_rule_key key,
+		      const char *label)
+{
+	const char *name = rs_rule_keys[key].name, *own;
+	char text[1024], err[256];
+	struct str value;
+	int e = plain(r, name, &own);
+
+	if (e)
+		return e;
+	value = str_c(own);
+	if (label) {
+		int n = snprintf(text, sizeof(text), "%s=%s", label, own);
+
+		if (n < 0 || (size_t)n >= sizeof(text))
+			return rs_config_fail(r->cfg, r->where, "too long");
+		value = str_of(text, (size_t)n);
+	}
+	if (rs_rule_set(rule, &r->cfg->arena, key, value, err, sizeof(err)))
+		return rs_config_fail(r->cfg, r->where, "%s", err);
+	return 0;
+}
+
+/* label: { app: shop } */
+static int rule_labels(struct reader *r, struct rs_rule *rule, enum rs_rule_key key)
+{
+	const char *label;
+	int err;
+
+	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
+		err = plain(r, rs_rule_keys[key].name, &label);
+		if (!err)
+			err = next(r);
+		if (!err && r->ev.type != YAML_SCALAR_EVENT)
+			err = rs_config_fail(r->cfg, r->where, "%s: a label has one value",
+					     rs_rule_keys[key].name);
+		if (!err)
+			err = rule_value(r, rule, key, label);
+		if (err)
+			return err;
+	}
+	if (err || r->ev.type == YAML_MAPPING_END_EVENT)
+		return err;
+	return rs_config_fail(r->cfg, r->where, "labels are plain names");
+}
+
+static int rule_key(struct reader *r, struct rs_rule *rule)
+{
+	struct str name = text_of(r);
+	int id = rs_rule_find_key(name), err;
+	const struct rs_rule_key_info *k = &rs_rule_keys[id < 0 ? 0 : id];
+	bool several = rs_rule_is_condition(k->kind) || k->kind == RS_RKIND_PROTOS;
+	struct rs_suggest s;
+
+	if (id < 0) {
+		rs_suggest_init(&s, name);
+		for (int i = 0; i < RS_RK_COUNT; i++)
+			rs_suggest_add(&s, rs_rule_keys[i].name);
+		return rs_config_fail(r->cfg, r->where, "a rule has no key '%.*s'%s%s%s",
+				      STR_ARG(name),
+				      s.best ? "; did you mean '" : " (docs/config.md lists them)",
+				      s.best ? s.best : "", s.best ? "'?" : "");
+	}
+	if (rule->given & 1u << id)
+		return rs_config_fail(r->cfg, r->where, "'%s' is given twice", k->name);
+	err = next(r);
 	if (err)
 		return err;
 	if (r->ev.type == YAML_SCALAR_EVENT)
-		return scalar(r, id, o->name);
-	if (r->ev.type != YAML_SEQUENCE_START_EVENT || !list)
-		return rs_config_fail(r->cfg, r->where, "%s takes %s", o->name,
-				      list ? "a value or a list of values" : "one value");
+		return rule_value(r, rule, (enum rs_rule_key)id, NULL);
+	if (r->ev.type == YAML_MAPPING_START_EVENT && k->kind == RS_RKIND_LABELS)
+		return rule_labels(r, rule, (enum rs_rule_key)id);
+	if (r->ev.type != YAML_SEQUENCE_START_EVENT || !several)
+		return rs_config_fail(r->cfg, r->where, "%s takes %s (%s)", k->name,
+				      several ? "a value or a list of values" : "one value",
+				      k->arg);
 	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
-		err = scalar(r, id, o->name);
+		err = rule_value(r, rule, (enum rs_rule_key)id, NULL);
 		if (err)
 			return err;
 	}
 	if (err || r->ev.type == YAML_SEQUENCE_END_EVENT)
 		return err;
-	return rs_config_fail(r->cfg, r->where, "%s is a list of plain values", o->name);
+	return rs_config_fail(r->cfg, r->where, "%s is a list of plain values", k->name);
 }
 
-static int key(struct reader *r, bool *seen)
+/* A mapping that is a rule: its start has been read. */
+static int rule(struct reader *r, enum rs_option_id id)
 {
-	struct str name = str_of((const char *)r->ev.data.scalar.value, r->ev.data.scalar.length);
+	struct rs_config *to;
+	struct rs_rule *rule;
+	const char *wrong;
+	char where[256], begin[256];
+	int err = target(r, id, &to);
+
+	if (err)
+		return err;
+	memcpy(begin, r->where, sizeof(begin));
+	snprintf(where, sizeof(where), "%s:%zu", r->file, r->ev.start_mark.line + 1);
+	rs_option_replace(to, id, RS_FROM_FILE);
+	rule = rs_rules_add(id == RS_O_include ? &to->include : &to->exclude, &r->cfg->arena,
+			    where);
+	if (!rule)
+		return rs_config_fail(r->cfg, r->where, "more than %d rules", RS_RULES_MAX);
+	to->source[id] = RS_FROM_FILE;
+	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
+		err = rule_key(r, rule);
+		if (err)
+			return err;
+	}
+	if (err)
+		return err;
+	if (r->ev.type != YAML_MAPPING_END_EVENT)
+		return rs_config_fail(r->cfg, r->where, "a rule's keys are plain names");
+	wrong = rs_rule_wrong(rule, id == RS_O_exclude);
+	return wrong ? rs_config_fail(r->cfg, begin, "the rule %s", wrong) : 0;
+}
+
+/* -- options and sections -- */
+
+static int element(struct reader *r, enum rs_option_id id, const char *key)
+{
+	if (r->ev.type == YAML_SCALAR_EVENT)
+		return scalar(r, id, key);
+	return rule(r, id);
+}
+
+static bool is_element(const struct reader *r, const struct rs_option *o)
+{
+	return r->ev.type == YAML_SCALAR_EVENT ||
+	       (r->ev.type == YAML_MAPPING_START_EVENT && o->type == RS_OT_RULES);
+}
+
+static int value(struct reader *r, enum rs_option_id id)
+{
+	const struct rs_option *o = &rs_options[id];
+	const char *key = rs_option_key(id);
+	bool list = rs_option_is_list(o);
+	int err = next(r);
+
+	if (err)
+		return err;
+	if (is_element(r, o))
+		return element(r, id, key);
+	if (r->ev.type != YAML_SEQUENCE_START_EVENT || !list)
+		return rs_config_fail(r->cfg, r->where, "%s takes %s", key,
+				      list ? "a value or a list of values" : "one value");
+	while (!(err = next(r)) && is_element(r, o)) {
+		err = element(r, id, key);
+		if (err)
+			return err;
+	}
+	if (err || r->ev.type == YAML_SEQUENCE_END_EVENT)
+		return err;
+	return rs_config_fail(r->cfg, r->where, "%s is a list of %s", key,
+			      o->type == RS_OT_RULES ? "rules" : "plain values");
+}
+
+/* The part of a section's path that is the next key below `above`; empty: it is not below it. */
+static struct str below(const char *path, struct str above)
+{
+	struct str p = str_c(path), head;
+
+	if (above.len) {
+		if (!str_starts(p, above) || p.len <= above.len || p.ptr[above.len] != '.')
+			return STR_NONE;
+		p = str_from(p, above.len + 1);
+	}
+	str_cut(p, '.', &head);
+	return head;
+}
+
+static int unknown(struct reader *r, struct str above, struct str name)
+{
+	char words[RS_SECTION_COUNT][RS_OPTION_PATH], path[RS_OPTION_PATH];
 	struct rs_suggest s;
 
-	rs_suggest_init(&s, name);
 	for (int id = 0; id < RS_O_COUNT; id++) {
-		if (id == RS_O_help || id == RS_O_config)
-			continue;
-		rs_suggest_add(&s, rs_options[id].name);
-		if (!str_eq(str_c(rs_options[id].name), name))
-			continue;
-		if (seen[id])
-			return rs_config_fail(r->cfg, r->where, "'%s' is given twice",
-					      rs_options[id].name);
-		seen[id] = true;
-		return value(r, (enum rs_option_id)id);
+		if (rs_option_in_file((enum rs_option_id)id) &&
+		    (str_eq(name, str_c(rs_options[id].name)) ||
+		     str_eq(name, str_c(rs_option_key((enum rs_option_id)id)))))
+			return rs_config_fail(
+				r->cfg, r->where, "'%.*s' does not stand here; there is %s",
+				STR_ARG(name), rs_option_path((enum rs_option_id)id, path));
+	}
+	rs_suggest_init(&s, name);
+	for (int i = 0; i < RS_SECTION_COUNT; i++) {
+		snprintf(words[i], sizeof(words[i]), "%.*s",
+			 STR_ARG(below(rs_sections[i].path, above)));
+		if (*words[i])
+			rs_suggest_add(&s, words[i]);
+	}
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		const struct rs_section *in = rs_option_section((enum rs_option_id)id);
+
+		if (rs_option_in_file((enum rs_option_id)id) && str_eq(str_c(in->path), above))
+			rs_suggest_add(&s, rs_option_key((enum rs_option_id)id));
+		if (rs_option_in_file((enum rs_option_id)id) && !above.len)
+			rs_suggest_add(&s, rs_options[id].name);
 	}
 	if (s.best)
 		return rs_config_fail(r->cfg, r->where, "unknown key '%.*s'; did you mean '%s'?",
 				      STR_ARG(name), s.best);
-	return rs_config_fail(
-		r->cfg, r->where,
-		"unknown key '%.*s'; keys are the long options of `ringspan run --help`",
-		STR_ARG(name));
+	return rs_config_fail(r->cfg, r->where,
+			      "unknown key '%.*s'; `ringspan config --sample` shows all there are",
+			      STR_ARG(name));
+}
+
+static int mapping(struct reader *r, struct str above, int depth);
+
+/* `path`: of the section whose key has been read. */
+static int section(struct reader *r, struct str path, int depth)
+{
+	int err = next(r);
+
+	if (err)
+		return err;
+	if (r->ev.type == YAML_MAPPING_START_EVENT && depth < DEPTH_MAX)
+		return mapping(r, path, depth);
+	/* Nothing, or comments only. */
+	if (r->ev.type == YAML_SCALAR_EVENT && !r->ev.data.scalar.length)
+		return 0;
+	return rs_config_fail(r->cfg, r->where,
+			      "%.*s is a section: expected `key: value` lines in it",
+			      STR_ARG(path));
+}
+
+static int key(struct reader *r, struct str above, int depth)
+{
+	char path[RS_OPTION_PATH];
+	struct str name = text_of(r);
+
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		const struct rs_section *in = rs_option_section((enum rs_option_id)id);
+		bool here = str_eq(str_c(in->path), above) &&
+			    str_eq(str_c(rs_option_key((enum rs_option_id)id)), name);
+
+		if (!above.len && str_eq(str_c(rs_options[id].name), name))
+			here = true;
+		if (!here || !rs_option_in_file((enum rs_option_id)id))
+			continue;
+		if (r->seen[id])
+			return rs_config_fail(r->cfg, r->where, "'%.*s' is given twice",
+					      STR_ARG(name));
+		r->seen[id] = true;
+		return value(r, (enum rs_option_id)id);
+	}
+	for (int i = 0; i < RS_SECTION_COUNT; i++) {
+		if (!name.len || !str_eq(below(rs_sections[i].path, above), name))
+			continue;
+		if (r->seen_section[i])
+			return rs_config_fail(r->cfg, r->where, "'%.*s' is given twice",
+					      STR_ARG(name));
+		r->seen_section[i] = true;
+		snprintf(path, sizeof(path), "%.*s%s%.*s", STR_ARG(above), above.len ? "." : "",
+			 STR_ARG(name));
+		return section(r, str_c(path), depth + 1);
+	}
+	return unknown(r, above, name);
+}
+
+/* A section's lines: its start has been read. */
+static int mapping(struct reader *r, struct str above, int depth)
+{
+	int err;
+
+	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
+		err = key(r, above, depth);
+		if (err)
+			return err;
+	}
+	if (err || r->ev.type == YAML_MAPPING_END_EVENT)
+		return err;
+	return rs_config_fail(r->cfg, r->where, "keys are plain names");
 }
 
 static int document(struct reader *r)
 {
-	bool seen[RS_O_COUNT] = { false };
 	int err;
 
 	do {
@@ -135,16 +403,9 @@ static int document(struct reader *r)
 		return 0;
 	if (r->ev.type != YAML_MAPPING_START_EVENT)
 		return rs_config_fail(r->cfg, r->where, "expected `key: value` lines");
-	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
-		err = key(r, seen);
-		if (err)
-			return err;
-	}
-	if (err)
-		return err;
-	if (r->ev.type != YAML_MAPPING_END_EVENT)
-		return rs_config_fail(r->cfg, r->where, "keys are plain names");
-	err = next(r); /* end of the document */
+	err = mapping(r, STR_NONE, 0);
+	if (!err)
+		err = next(r); /* end of the document */
 	if (!err)
 		err = next(r);
 	if (!err && r->ev.type != YAML_STREAM_END_EVENT)
@@ -166,5 +427,7 @@ int rs_config_file(struct rs_config *cfg, struct str data, const char *name)
 	if (r.have_ev)
 		yaml_event_delete(&r.ev);
 	yaml_parser_delete(&r.parser);
+	if (r.trial)
+		rs_config_release(r.trial);
 	return err;
 }

@@ -77,13 +77,13 @@ struct rs_decision rs_discover_decide(const struct rs_discover *d, const struct 
 		trace = false;
 		if (!by_port)
 			return (struct rs_decision){ RS_DECIDED_SKIP, NULL,
-						    "one of the node's own agents" };
+						     "one of the node's own agents" };
 	}
 	if (trace)
 		return (struct rs_decision){ RS_DECIDED_TRACE, NULL, "no rule fits: traced" };
 	if (by_port)
 		return (struct rs_decision){ RS_DECIDED_PORTS, NULL,
-					    "no connection yet with a port that a rule names" };
+					     "no connection yet with a port that a rule names" };
 	return (struct rs_decision){ RS_DECIDED_SKIP, NULL, "no rule of include fits" };
 }
 

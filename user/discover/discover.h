@@ -33,9 +33,9 @@ enum rs_decision_state {
 };
 
 struct rs_decision {
-	uint8_t state; /* enum rs_decision_state */
+	uint8_t state;		    /* enum rs_decision_state */
 	const struct rs_rule *rule; /* of include or exclude, that has decided; NULL: none */
-	const char *why;	    /* "excluded by", "included by", … or a whole reason; static */
+	const char *why; /* "excluded by", "included by", … or a whole reason; static */
 };
 
 /* Fills in `needs`. The rules are borrowed. */

@@ -19,10 +19,10 @@ struct rs_label {
 #define RS_FACTS_NO_UID UINT32_MAX
 
 struct rs_facts {
-	const char *exe;    /* path of its executable */
-	const char *comm;   /* command name, as the kernel cuts it */
-	const char *cgroup; /* path below the cgroup mount, from '/' on */
-	uint32_t uid;	    /* effective; RS_FACTS_NO_UID: not known */
+	const char *exe;			     /* path of its executable */
+	const char *comm;			     /* command name, as the kernel cuts it */
+	const char *cgroup;			     /* path below the cgroup mount, from '/' on */
+	uint32_t uid;				     /* effective; RS_FACTS_NO_UID: not known */
 	const char *container, *pod, *k8s_namespace; /* names */
 	const struct rs_label *labels;		     /* of the pod */
 	int nlabels;				     /* -1: not known */

@@ -11,7 +11,8 @@
 #define COMM_MAX 15
 
 const struct rs_rule_key_info rs_rule_keys[RS_RK_COUNT] = {
-#define RS_RULE_KEY(f, k, n, a, h) [RS_RK_##f] = { .name = n, .arg = a, .help = h, .kind = RS_RKIND_##k },
+#define RS_RULE_KEY(f, k, n, a, h)                                                                 \
+	[RS_RK_##f] = { .name = n, .arg = a, .help = h, .kind = RS_RKIND_##k },
 #include "discover/rules.def"
 #undef RS_RULE_KEY
 };
@@ -105,7 +106,8 @@ static int set_ports(struct rs_rule_value *v, struct str value, char *err, size_
 	if (first.len == value.len)
 		last = first;
 	if (!str_u64(first, &lo) || !str_u64(last, &hi) || lo < 1 || hi > 65535 || lo > hi)
-		return fail(err, size, value, "a port or a range of them; ports go from 1 to 65535");
+		return fail(err, size, value,
+			    "a port or a range of them; ports go from 1 to 65535");
 	v->first = (uint32_t)lo;
 	v->last = (uint32_t)hi;
 	return 0;
@@ -165,7 +167,8 @@ static int set_condition(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key
 	return e ? e : append(r, a, key, &v, err, size);
 }
 
-static int set_enum(struct rs_rule *r, enum rs_rule_key key, struct str value, char *err, size_t size)
+static int set_enum(struct rs_rule *r, enum rs_rule_key key, struct str value, char *err,
+		    size_t size)
 {
 	struct str rest = str_c(rs_rule_keys[key].arg), one;
 
@@ -210,8 +213,8 @@ static int set_ratio(struct rs_rule *r, struct str value, char *err, size_t size
 	return 0;
 }
 
-int rs_rule_set(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key, struct str value, char *err,
-		size_t size)
+int rs_rule_set(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key, struct str value,
+		char *err, size_t size)
 {
 	enum rs_rule_kind kind = rs_rule_keys[key].kind;
 	bool again = r->given & 1u << key;
@@ -278,11 +281,12 @@ int rs_rule_parse(struct rs_rule *r, struct rs_arena *a, struct str text, bool e
 		key = str_trim(key);
 		id = rs_rule_find_key(key);
 		if (id < 0 || key.len == item.len) {
-			size_t n = (size_t)snprintf(err, size, "'%.*s' is not KEY=VALUE; keys:",
-						    STR_ARG(item));
+			size_t n = (size_t)snprintf(
+				err, size, "'%.*s' is not KEY=VALUE; keys:", STR_ARG(item));
 
 			for (int i = 0; i < RS_RK_COUNT && n < size; i++)
-				n += (size_t)snprintf(err + n, size - n, " %s", rs_rule_keys[i].name);
+				n += (size_t)snprintf(err + n, size - n, " %s",
+						      rs_rule_keys[i].name);
 			return -EINVAL;
 		}
 		e = rs_rule_set(r, a, (enum rs_rule_key)id, str_trim(value), why, sizeof(why));
@@ -372,7 +376,7 @@ static bool port_fits(const struct rs_rule_value *v, const struct rs_facts *f)
 }
 
 static enum rs_fit path_fits(const struct rs_rule_value *v, const char *path,
-			       bool (*fits)(const char *pattern, const char *path))
+			     bool (*fits)(const char *pattern, const char *path))
 {
 	for (; v && path; v = v->next) {
 		if (fits(v->glob, path))
@@ -381,7 +385,8 @@ static enum rs_fit path_fits(const struct rs_rule_value *v, const char *path,
 	return RS_FIT_NO;
 }
 
-static enum rs_fit condition(const struct rs_rule *r, enum rs_rule_key key, const struct rs_facts *f)
+static enum rs_fit condition(const struct rs_rule *r, enum rs_rule_key key,
+			     const struct rs_facts *f)
 {
 	switch (key) {
 	case RS_RK_exe:

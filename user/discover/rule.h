@@ -49,17 +49,19 @@ enum rs_rule_depth {
 };
 
 enum rs_rule_tls {
-	RS_RULE_TLS_DEFAULT, /* as --tls says */
-	RS_RULE_TLS_ON,
-	RS_RULE_TLS_OFF,
+	RS_RULE_TLS_DEFAULT, /* as --tls says; the others, less one, are its values */
+	RS_RULE_TLS_AUTO,
+	RS_RULE_TLS_ALWAYS,
+	RS_RULE_TLS_NEVER,
 };
 
 /* One value of a condition. */
 struct rs_rule_value {
 	struct rs_rule_value *next;
-	const char *glob;     /* GLOBS, PATHS; LABELS: of the value */
-	const char *key;      /* LABELS */
-	uint32_t first, last; /* PORTS: a range; USERS: first is the uid, RS_FACTS_NO_UID: nobody's */
+	const char *glob; /* GLOBS, PATHS; LABELS: of the value */
+	const char *key;  /* LABELS */
+	uint32_t first,
+		last; /* PORTS: a range; USERS: first is the uid, RS_FACTS_NO_UID: nobody's */
 };
 
 #define RS_RULE_GLOBS	struct rs_rule_value *
@@ -98,8 +100,8 @@ int rs_rule_find_key(struct str name);
  * Adds a value to a key; LABELS: "KEY=GLOB". 0, or -EINVAL and one line of text in err: what is wrong with
  * the value.
  */
-int rs_rule_set(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key, struct str value, char *err,
-		size_t size);
+int rs_rule_set(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key, struct str value,
+		char *err, size_t size);
 /*
  * "key=value,key=value…", as --include takes it. exclude: only conditions are taken. 0, or -EINVAL and err.
  */
@@ -111,7 +113,7 @@ const char *rs_rule_wrong(const struct rs_rule *r, bool exclude);
 enum rs_fit {
 	RS_FIT_NO,
 	RS_FIT_YES,
-	RS_FIT_PORT,	  /* all but its port fits: a connection may yet have that */
+	RS_FIT_PORT,	/* all but its port fits: a connection may yet have that */
 	RS_FIT_UNKNOWN, /* something that it asks for is not known */
 };
 enum rs_fit rs_rule_fit(const struct rs_rule *r, const struct rs_facts *f);

@@ -106,7 +106,8 @@ static uint32_t socket_inodes(uint32_t pid, unsigned long *ret, uint32_t max)
 }
 
 /* proc(5): "sl local_address rem_address st … inode", numbers in hexadecimal but the inode. */
-static void listening_in(const char *path, const unsigned long *inodes, uint32_t n, struct rs_facts *f)
+static void listening_in(const char *path, const unsigned long *inodes, uint32_t n,
+			 struct rs_facts *f)
 {
 	FILE *in = fopen(path, "re");
 	char line[512];

@@ -60,7 +60,8 @@ static struct rs_service *find(struct rs_services *s, struct str name, bool clie
 	return row;
 }
 
-void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns, bool error)
+void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns,
+		     bool error)
 {
 	struct rs_service *row = &s->others[client];
 

@@ -39,7 +39,8 @@ void rs_services_init(struct rs_services *s);
 /* Harmless on a zeroed struct. */
 void rs_services_release(struct rs_services *s);
 
-void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns, bool error);
+void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns,
+		     bool error);
 
 /* Row by row, others included; *pos starts at 0. NULL at the end. Rows without spans are passed over. */
 const struct rs_service *rs_services_next(const struct rs_services *s, uint32_t *pos);

@@ -95,12 +95,9 @@ static void derive_parent(struct rs_open *o, const struct rs_root *root)
 static struct str source_name(uint8_t source)
 {
 	static const struct str names[] = {
-		[RS_PARENT_NONE] = { "none", 4 },
-		[RS_PARENT_WIRE] = { "wire", 4 },
-		[RS_PARENT_THREAD] = { "thread", 6 },
-		[RS_PARENT_GOROUTINE] = { "goroutine", 9 },
-		[RS_PARENT_SDK] = { "sdk", 3 },
-		[RS_PARENT_SEQUENCE] = { "sequence", 8 },
+		[RS_PARENT_NONE] = { "none", 4 },     [RS_PARENT_WIRE] = { "wire", 4 },
+		[RS_PARENT_THREAD] = { "thread", 6 }, [RS_PARENT_GOROUTINE] = { "goroutine", 9 },
+		[RS_PARENT_SDK] = { "sdk", 3 },	      [RS_PARENT_SEQUENCE] = { "sequence", 8 },
 	};
 
 	return names[source];
