@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "export/exporters.h"
 #include "export/out.h"
+#include "go/gos.h"
 #include "kernel/kernel.h"
 #include "loop/loop.h"
 #include "pipeline.h"
@@ -44,6 +45,7 @@ struct agent {
 	struct rs_exporters exporters; /* `run` */
 	struct rs_sampler sampler;
 	struct rs_discover discover;
+	struct rs_gos gos;
 	struct rs_control control;
 	struct rs_page page;
 	struct rs_sandbox rights;
@@ -95,6 +97,11 @@ static void on_flush(void *arg, const struct rs_batch *b)
 
 /* -- input -- */
 
+static void on_learnt(void *arg, uint32_t tgid)
+{
+	rs_gos_look(&((struct agent *)arg)->gos, tgid);
+}
+
 static void on_record(void *arg, const struct rs_ev_hdr *ev)
 {
 	struct agent *a = arg;
@@ -104,6 +111,8 @@ static void on_record(void *arg, const struct rs_ev_hdr *ev)
 		rs_pipeline_event(&a->pl, ev);
 	else if (rs_tev_write(a->record, ev) == 0) {
 		a->recorded++;
+		if (ev->type == RS_EV_OPEN) /* no pipeline learns of its process */
+			on_learnt(a, ((const struct rs_ev_open *)(const void *)ev)->tgid);
 	} else if (!a->loop.stop) {
 		rs_error("cannot write %s: %s", a->cfg->output, strerror(errno));
 		stop(a, RS_EXIT_FAILED);
@@ -207,6 +216,8 @@ static void on_tick(void *arg)
 	rs_pipeline_tick(&a->pl, now);
 	if (a->ticks % CLOCK_TICKS == 0)
 		a->pl.trace.wall_offset = rs_clock_wall_offset();
+	if (a->ticks % CLOCK_TICKS == 0)
+		rs_gos_tick(&a->gos);
 	if (a->ticks % SWEEP_TICKS == 0) {
 		rs_pipeline_sweep_begin(&a->pl);
 		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)
@@ -324,6 +335,9 @@ static int start_kernel(struct agent *a)
 		rs_error("%s", err.msg);
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
 	}
+	rs_gos_init(&a->gos, a->kernel, opts.cfg.tls, &a->pl.n);
+	for (uint32_t i = 0; i < opts.npids; i++)
+		rs_gos_look(&a->gos, pids[i]);
 	return !a->record && tell_ports(a) ? RS_EXIT_FAILED : RS_EXIT_OK;
 }
 
@@ -471,6 +485,8 @@ static int start(struct agent *a)
 	a->pl.procs.discover = &a->discover;
 	a->pl.procs.tell = on_decision;
 	a->pl.procs.tell_arg = a;
+	a->pl.procs.learnt = on_learnt;
+	a->pl.procs.learnt_arg = a;
 	a->pl.skip_probes = !a->cfg->trace_probes;
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;
@@ -563,6 +579,7 @@ static void release(struct agent *a)
 	open_gate(a);
 	rs_control_close(&a->control);
 	rs_page_close(&a->page);
+	rs_gos_release(&a->gos);
 	rs_kernel_close(a->kernel);
 	rs_pipeline_release(&a->pl);
 	if (a->record && fclose(a->record) && a->rc == RS_EXIT_OK) {

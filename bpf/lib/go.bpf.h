@@ -19,6 +19,39 @@
 #define rs_go_sp(regs) ((regs)->sp)
 #endif
 
+/*
+ * Goroutines that received something, and those that they made: process and goroutine -> 1. Of others nobody
+ * wants to know what they make. Losing one loses its children's parents.
+ */
+struct rs_go_key {
+	__u64 task;
+	__u32 tgid;
+	__u32 pad_;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct rs_go_key);
+	__type(value, __u32);
+} rs_go_tasks SEC(".maps");
+
+static __always_inline bool rs_go_serves(__u32 tgid, __u64 task)
+{
+	struct rs_go_key key = { .task = task, .tgid = tgid };
+
+	return bpf_map_lookup_elem(&rs_go_tasks, &key) != NULL;
+}
+
+static __always_inline void rs_go_mark(__u32 tgid, __u64 task)
+{
+	struct rs_go_key key = { .task = task, .tgid = tgid };
+	__u32 one = 1;
+
+	if (task && !bpf_map_lookup_elem(&rs_go_tasks, &key))
+		bpf_map_update_elem(&rs_go_tasks, &key, &one, BPF_ANY);
+}
+
 /* NULL: not Go, or not known as such. */
 static __always_inline struct rs_bpf_go *rs_go_of(__u32 tgid)
 {

@@ -34,8 +34,7 @@ static __always_inline __u64 rs_tls_address(const struct rs_bpf_tlsvar *tls)
 	if (!tls->module)
 		return tp + tls->offset;
 	if (bpf_probe_read_user(&dtv, sizeof(dtv), (void *)(tp + RS_DTV_AT)) ||
-	    bpf_probe_read_user(&block, sizeof(block),
-				(void *)(dtv + tls->module * RS_DTV_STEP)) ||
+	    bpf_probe_read_user(&block, sizeof(block), (void *)(dtv + tls->module * RS_DTV_STEP)) ||
 	    block == RS_DTV_UNALLOCATED || !block)
 		return 0;
 	return block + tls->offset;

@@ -45,11 +45,11 @@ struct rs_tls {
 /* What a thread did last with TLS records, by enum rs_ev_dir. */
 struct rs_tls_thread {
 	__u64 conn[2];
-	__u64 out_ns;	/* time of the first send of the call under way */
-	__u32 seq[2];	/* TCP sequence number of the first transfer since the mark, or 0 */
-	__u32 n[2];	/* transfers so far */
-	__u32 mark[2];	/* n when the call under way began */
-	__u32 taken;	/* n[IN] at the last return of a read */
+	__u64 out_ns;  /* time of the first send of the call under way */
+	__u32 seq[2];  /* TCP sequence number of the first transfer since the mark, or 0 */
+	__u32 n[2];    /* transfers so far */
+	__u32 mark[2]; /* n when the call under way began */
+	__u32 taken;   /* n[IN] at the last return of a read */
 	__u32 pad_;
 };
 

@@ -151,6 +151,8 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	s->ev.tid = (__u32)pid_tgid;
 	s->ev.task =
 		rs_go_current(tgid, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+	if (s->ev.task && dir == RS_DIR_IN)
+		rs_go_mark(tgid, s->ev.task);
 	if (c->tcp)
 		sequence(c, s, sk, &seg, (__u32)pid_tgid);
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);

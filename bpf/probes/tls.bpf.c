@@ -7,9 +7,10 @@
 #include "lib/tls.bpf.h"
 
 /* Cookie: how far below its value at the function's first instruction the stack pointer is. */
-#define COOKIE_SP(c)  ((c) & 0xffff)
-#define COOKIE_OUT    (1 << 16) /* it is a write */
-#define COOKIE_COUNTP (1 << 17) /* the result only says whether; the count is where the fourth argument points */
+#define COOKIE_SP(c) ((c)&0xffff)
+#define COOKIE_OUT   (1 << 16) /* it is a write */
+#define COOKIE_COUNTP                                                                              \
+	(1 << 17) /* the result only says whether; the count is where the fourth argument points */
 
 static __always_inline bool wanted(__u32 tgid)
 {
@@ -93,8 +94,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 	if (ret <= 0)
 		return 0;
 	n = ret;
-	if (cookie & COOKIE_COUNTP &&
-	    bpf_probe_read_user(&n, sizeof(n), (void *)call->lenp)) {
+	if (cookie & COOKIE_COUNTP && bpf_probe_read_user(&n, sizeof(n), (void *)call->lenp)) {
 		rs_count(RS_N_READ_FAULT);
 		return 0;
 	}

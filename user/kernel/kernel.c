@@ -357,6 +357,14 @@ int rs_kernel_publisher(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_
 	return 0;
 }
 
+int rs_kernel_go(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_go *layout)
+{
+	if (bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_go), &tgid, layout, BPF_ANY) < 0)
+		return -errno;
+	k->skel->bss->rs_any_go = 1;
+	return 0;
+}
+
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)
 {
 	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_conns

@@ -83,6 +83,9 @@ int rs_kernel_ports(struct rs_kernel *k, const uint64_t bits[RS_PORT_BITS]);
  * all descriptors of the machine are looked at in any case. */
 void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid);
 
+/* This process runs Go, laid out so. 0 or -errno. The kernel side forgets it when it ends or executes. */
+int rs_kernel_go(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_go *layout);
+
 /* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. */
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg);
 

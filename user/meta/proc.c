@@ -302,6 +302,8 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	read_facts(ps, &l);
 	decide(ps, p);
 	p->described = rs_decision_traced(&p->decision);
+	if (ps->learnt && p->described)
+		ps->learnt(ps->learnt_arg, p->tgid);
 	if (ps->live && p->described) {
 		read_env(&l);
 		read_sdk(ps, &l);

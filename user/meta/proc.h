@@ -70,6 +70,9 @@ struct rs_procs {
 	/* A verdict is not, or not any more, "traced": the kernel side wants to know. NULL: it does not. */
 	void (*tell)(void *arg, const struct rs_proc *p);
 	void *tell_arg;
+	/* A process was seen for the first time, or has become another program. NULL: nobody asks. */
+	void (*learnt)(void *arg, uint32_t tgid);
+	void *learnt_arg;
 };
 
 void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, struct rs_counters *n);

@@ -127,7 +127,8 @@ static bool set_static(struct rs_bpf_tlsvar *ret, uint64_t offset)
 }
 
 /* What the loader made of a relocation that concerns the variable. */
-static bool from_got(const struct object *o, const GElf_Rela *r, bool named, struct rs_bpf_tlsvar *ret)
+static bool from_got(const struct object *o, const GElf_Rela *r, bool named,
+		     struct rs_bpf_tlsvar *ret)
 {
 	uint64_t slot[2], pair[2];
 

@@ -160,7 +160,8 @@ void rs_elf_close(struct rs_elf *e)
 }
 
 void rs_elf_each_symbol(const struct rs_elf *e,
-			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size), void *arg)
+			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size),
+			void *arg)
 {
 	Elf_Scn *scn = NULL;
 
@@ -168,7 +169,8 @@ void rs_elf_each_symbol(const struct rs_elf *e,
 		Elf_Data *data;
 		GElf_Shdr sh;
 
-		if (!gelf_getshdr(scn, &sh) || (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM))
+		if (!gelf_getshdr(scn, &sh) ||
+		    (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM))
 			continue;
 		data = elf_getdata(scn, NULL);
 		if (!data || !data->d_buf)

@@ -41,8 +41,10 @@ void rs_elf_close(struct rs_elf *e);
 size_t rs_elf_symbols(const struct rs_elf *e, struct rs_elf_sym *syms, size_t n);
 /* Calls fn for every function defined here; false from fn ends it. */
 void rs_elf_each_symbol(const struct rs_elf *e,
-			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size), void *arg);
-bool rs_elf_is_executable(const struct rs_elf *e); /* ET_EXEC, or a PIE with an interpreter or DF_1_PIE */
+			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size),
+			void *arg);
+bool rs_elf_is_executable(
+	const struct rs_elf *e); /* ET_EXEC, or a PIE with an interpreter or DF_1_PIE */
 
 /* File offset of an address in a segment that is loaded to be executed, or UINT64_MAX. */
 uint64_t rs_elf_offset(const struct rs_elf *e, uint64_t va);

@@ -64,7 +64,7 @@ static void publish(void)
 		uint32_t version, size;
 		uint64_t published;
 		const char *payload;
-	} *h;
+	} * h;
 	int fd = memfd_create("OTEL_CTX", 0);
 
 	if (fd < 0 || ftruncate(fd, 4096))
@@ -128,7 +128,8 @@ static void *serve(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(at);
 	int s = socket(AF_INET, SOCK_STREAM, 0);
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Go programs: which goroutine works for which, and crypto/tls. Every place is a call instruction (user/go), so
+ * arguments are in the registers of Go's ABIInternal, in order: see GO_ARG. Nothing here is at a function's
+ * return: goroutines' stacks move, a return address that is not theirs would crash them.
+ */
+#include "lib/go.bpf.h"
+#include "lib/locate.bpf.h"
+#include "lib/tls.bpf.h"
+
+/* Cookies: enum rs_go_kind */
+#define GO_CALLS  0
+#define GO_SPAWN  1
+#define GO_SERVES 2
+#define GO_READ	  3
+#define GO_WRITE  4
+
+#if defined(__TARGET_ARCH_x86)
+#define GO_ARG0(ctx)	    ((ctx)->ax)
+#define GO_ARG1(ctx)	    ((ctx)->bx)
+#define GO_ARG2(ctx)	    ((ctx)->cx)
+#define GO_ARG3(ctx)	    ((ctx)->di)
+/* Where the caller's first argument is kept while it makes calls: above its return address. */
+#define GO_SPILL0(ctx, ret) bpf_probe_read_user(ret, 8, (void *)((ctx)->bp + 16))
+#else
+#define GO_ARG0(ctx)	    (((struct user_pt_regs *)(ctx))->regs[0])
+#define GO_ARG1(ctx)	    (((struct user_pt_regs *)(ctx))->regs[1])
+#define GO_ARG2(ctx)	    (((struct user_pt_regs *)(ctx))->regs[2])
+#define GO_ARG3(ctx)	    (((struct user_pt_regs *)(ctx))->regs[3])
+/* The frame pointer is 8 below the stack's end, and points to the caller's. */
+static __always_inline long go_spill0(__u64 fp, __u64 *ret)
+{
+	if (bpf_probe_read_user(&fp, sizeof(fp), (void *)fp))
+		return -1;
+	return bpf_probe_read_user(ret, sizeof(*ret), (void *)(fp + 16));
+}
+#define GO_SPILL0(ctx, ret) go_spill0(((struct user_pt_regs *)(ctx))->regs[29], ret)
+#endif
+
+#define NET_FD_SYSFD                                                                               \
+	2 /* words: net.netFD begins with a poll.FD, whose third word is the descriptor */
+#define FD_MAX	(1 << 20)
+#define WRAPPED 3 /* connections inside connections that are looked through */
+
+static __always_inline __u64 go_word(__u64 at)
+{
+	__u64 v = 0;
+
+	bpf_probe_read_user(&v, sizeof(v), (void *)at);
+	return v;
+}
+
+/*
+ * The connection behind a net.Conn whose data is at `data`. A *net.TCPConn's first word points to its netFD. What
+ * wraps another one (tls.Conn, and what programs embed a net.Conn in) has an interface there instead, that
+ * is, a pointer to its type's methods, whose third word is a hash and no descriptor; then the data. 0: none.
+ */
+static __always_inline __u64 go_conn(__u64 data)
+{
+	struct task_struct *task = rs_task();
+
+#pragma unroll
+	for (int i = 0; i < WRAPPED; i++) {
+		__u64 w[2] = {}, fd;
+		struct file *file;
+		struct sock *sk;
+
+		if (!data || bpf_probe_read_user(w, sizeof(w), (void *)data))
+			break;
+		fd = go_word(w[0] + NET_FD_SYSFD * 8);
+		if (fd < FD_MAX && w[0]) {
+			file = rs_fd_socket(task, fd);
+			sk = file ? rs_file_sock(file) : NULL;
+			return sk ? BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) : 0;
+		}
+		data = w[1];
+	}
+	rs_count(RS_N_GO_UNPLACED);
+	return 0;
+}
+
+static __always_inline struct rs_bpf_go *go_begin(__u32 tgid)
+{
+	if (!*(volatile __u32 *)&rs_active || !rs_task_wanted(tgid))
+		return NULL;
+	return rs_go_of(tgid);
+}
+
+static __always_inline void go_emit(__u32 tgid, enum rs_ev_task_kind kind, __u64 task, __u64 parent,
+				    __u64 conn, __u32 stream)
+{
+	struct rs_ev_task *r = RS_RESERVE(struct rs_ev_task, RS_EV_TASK);
+
+	if (!r)
+		return;
+	r->conn = conn;
+	r->task = task;
+	r->parent = parent;
+	r->tgid = tgid;
+	r->kind = kind;
+	r->stream = stream;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+/* go f(), on the scheduler's stack: newproc.func1 has made the goroutine. Of those that may serve only. */
+static __always_inline void go_spawn(struct rs_bpf_go *go, __u32 tgid, __u64 made)
+{
+	__u64 task, parent;
+
+	if (!go->parent)
+		return;
+	parent = go_word(made + go->parent);
+	task = go_word(made + go->goid);
+	if (!parent || !task || !rs_go_serves(tgid, parent))
+		return;
+	rs_go_mark(tgid, task);
+	go_emit(tgid, RS_TASK_SPAWN, task, parent, 0, 0);
+}
+
+SEC("uprobe")
+int rs_go_task(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, stream;
+	__u64 kind = bpf_get_attach_cookie(ctx), task, conn, p;
+	struct rs_bpf_go *go = go_begin(tgid);
+
+	if (!go)
+		return 0;
+	if (kind == GO_SPAWN) {
+		go_spawn(go, tgid, GO_ARG1(ctx));
+		return 0;
+	}
+	task = rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid);
+	if (!task)
+		return 0;
+	if (kind == GO_CALLS) {
+		conn = go_conn(go_word(GO_ARG0(ctx) + go->pconn_conn + 8));
+		if (conn)
+			go_emit(tgid, RS_TASK_CALLS, task, 0, conn, 0);
+		return 0;
+	}
+	conn = go_conn(go_word(GO_ARG0(ctx) + go->h2_sc_conn + 8));
+	p = go_word(GO_ARG1(ctx) + go->h2_rw_rws);
+	p = go_word(p + go->h2_rws_stream);
+	stream = (__u32)go_word(p + go->h2_stream_id);
+	if (conn && stream) {
+		rs_go_mark(tgid, task);
+		go_emit(tgid, RS_TASK_SERVES, task, 0, conn, stream);
+	}
+	return 0;
+}
+
+SEC("uprobe")
+int rs_go_tls(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct rs_segment seg = { .source = RS_SRC_TLS };
+	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a2 = GO_ARG2(ctx), a3 = GO_ARG3(ctx);
+	__u64 obj = 0, buf, len, conn;
+	struct rs_bpf_go *go = go_begin(tgid);
+	struct rs_tls *t;
+
+	if (!go)
+		return 0;
+	/* All are read before it is decided which: the compiler would choose among addresses, which the
+	 * verifier does not want to see. */
+	rs_opaque(a0);
+	rs_opaque(a1);
+	rs_opaque(a2);
+	rs_opaque(a3);
+	if (bpf_get_attach_cookie(ctx) == GO_READ) { /* memmove(to, from, n), in c.Read() */
+		GO_SPILL0(ctx, &obj);
+		buf = a1;
+		len = a2;
+		seg.dir = RS_DIR_IN;
+	} else { /* c.writeRecordLocked(type, data, len) */
+		obj = a0;
+		buf = a2;
+		len = a3;
+		seg.dir = RS_DIR_OUT;
+	}
+	if (!len || len > 0x7fffffff)
+		return 0;
+	conn = go_conn(go_word(obj + 8));
+	t = conn ? rs_tls_get(tgid, obj) : NULL;
+	if (!t) {
+		rs_count(RS_N_TLS_UNPLACED);
+		return 0;
+	}
+	rs_tls_place(t, conn);
+	seg.len = len;
+	rs_tls_emit(t, &seg, buf, rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid));
+	return 0;
+}

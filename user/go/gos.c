@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gos.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "go/program.h"
+#include "kernel/kernel.h"
+#include "kernel/uprobe.h"
+#include "tls/elf.h"
+
+/* An executable that live processes run. */
+struct file {
+	struct rs_list all;
+	dev_t dev;
+	ino_t ino;
+	uint32_t procs;
+	struct rs_bpf_go layout;
+	struct rs_uprobe *tasks, *tls; /* NULL: nothing to attach, or refused */
+};
+
+struct proc {
+	struct rs_list live;
+	uint32_t tgid;
+	struct file *file;
+};
+
+void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, bool tls, struct rs_counters *n)
+{
+	*gs = (struct rs_gos){ .kernel = kernel, .tls = tls, .n = n };
+	rs_map_init(&gs->by_tgid, RS_GO_PROCS);
+	rs_pool_init(&gs->procs, sizeof(struct proc), RS_GO_PROCS);
+	rs_pool_init(&gs->files, sizeof(struct file), RS_GO_FILES);
+	rs_list_init(&gs->all);
+	rs_list_init(&gs->live);
+}
+
+static void forget_file(struct rs_gos *gs, struct file *f)
+{
+	rs_uprobe_detach(f->tasks);
+	rs_uprobe_detach(f->tls);
+	rs_list_del(&f->all);
+	rs_pool_put(&gs->files, f);
+}
+
+static void forget(struct rs_gos *gs, struct proc *p)
+{
+	rs_map_del(&gs->by_tgid, p->tgid);
+	rs_list_del(&p->live);
+	if (--p->file->procs == 0)
+		forget_file(gs, p->file);
+	rs_pool_put(&gs->procs, p);
+}
+
+void rs_gos_release(struct rs_gos *gs)
+{
+	if (!gs->live.next)
+		return;
+	while (!rs_list_empty(&gs->live))
+		forget(gs, rs_list_entry(gs->live.next, struct proc, live));
+	rs_map_release(&gs->by_tgid);
+	rs_pool_release(&gs->procs);
+	rs_pool_release(&gs->files);
+}
+
+static struct rs_uprobe *attach(struct rs_gos *gs, const struct rs_go_program *g, const char *path,
+				enum rs_uprobe_prog prog, unsigned first, unsigned last)
+{
+	struct rs_uprobe_at at[RS_GO_PLACES];
+	struct rs_uprobe *u = NULL;
+	size_t n = 0;
+	int r;
+
+	for (uint32_t i = 0; i < g->nplaces; i++) {
+		if (g->places[i].kind >= first && g->places[i].kind <= last)
+			at[n++] = (struct rs_uprobe_at){ g->places[i].offset, g->places[i].kind };
+	}
+	if (!n)
+		return NULL;
+	r = rs_uprobe_attach(gs->kernel, prog, path, at, n, &u);
+	if (r) {
+		gs->n->v[RS_C_GO_REFUSED]++;
+		rs_debug("%s: probes of %s were refused: %s", path, g->version, strerror(-r));
+		return NULL;
+	}
+	return u;
+}
+
+static struct file *known_file(struct rs_gos *gs, const struct stat *st)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &gs->all) {
+		struct file *f = rs_list_entry(pos, struct file, all);
+
+		if (f->ino == st->st_ino && f->dev == st->st_dev)
+			return f;
+	}
+	return NULL;
+}
+
+/* NULL: not a Go program, or one that cannot be followed (counted). */
+static struct file *new_file(struct rs_gos *gs, int fd, const struct stat *st, const char *path)
+{
+	struct rs_go_program *g;
+	struct file *f = NULL;
+	struct rs_elf *e;
+	int r;
+
+	if (rs_elf_open(fd, &e))
+		return NULL;
+	g = malloc(sizeof(*g));
+	r = g ? rs_go_inspect(e, g) : -ENOMEM;
+	rs_elf_close(e);
+	if (!r)
+		f = rs_pool_get(&gs->files);
+	if (f) {
+		*f = (struct file){ .dev = st->st_dev, .ino = st->st_ino, .layout = g->layout };
+		rs_list_add_tail(&gs->all, &f->all);
+		f->tasks = attach(gs, g, path, RS_UPROBE_rs_go_task, RS_GO_CALLS, RS_GO_SERVES);
+		if (gs->tls)
+			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
+		gs->n->v[RS_C_GO_PROGRAMS]++;
+	} else if (r != -ENOEXEC) {
+		gs->n->v[RS_C_GO_UNKNOWN]++;
+		rs_debug("%s: %s cannot be followed: %s", path,
+			 g && r == -ENOTSUP ? g->version : "Go", strerror(r ? -r : ENOSPC));
+	}
+	free(g);
+	return f;
+}
+
+static struct file *file_of(struct rs_gos *gs, uint32_t tgid)
+{
+	struct file *f = NULL;
+	struct stat st;
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0) {
+		f = known_file(gs, &st);
+		if (!f)
+			f = new_file(gs, fd, &st, path);
+	}
+	close(fd);
+	return f;
+}
+
+static struct proc *new_proc(struct rs_gos *gs, uint32_t tgid, struct file *f)
+{
+	struct proc *p = rs_pool_get(&gs->procs);
+
+	if (!p || rs_map_put(&gs->by_tgid, tgid, p)) {
+		rs_pool_put(&gs->procs, p);
+		return NULL;
+	}
+	*p = (struct proc){ .tgid = tgid, .file = f };
+	rs_list_add_tail(&gs->live, &p->live);
+	f->procs++;
+	return p;
+}
+
+void rs_gos_look(struct rs_gos *gs, uint32_t tgid)
+{
+	struct proc *p;
+	struct file *f;
+
+	if (!gs->kernel)
+		return;
+	p = rs_map_get(&gs->by_tgid, tgid);
+	f = file_of(gs, tgid);
+	if (p && p->file != f) {
+		forget(gs, p);
+		p = NULL;
+	}
+	if (f && !p)
+		p = new_proc(gs, tgid, f);
+	if (p) /* a refusal costs its goroutines */
+		(void)rs_kernel_go(gs->kernel, tgid, &f->layout);
+	else if (f && !f->procs)
+		forget_file(gs, f);
+}
+
+void rs_gos_tick(struct rs_gos *gs)
+{
+	struct rs_list *pos, *tmp;
+
+	if (!gs->kernel)
+		return;
+	rs_list_for_each_safe (pos, tmp, &gs->live) {
+		struct proc *p = rs_list_entry(pos, struct proc, live);
+
+		if (kill((pid_t)p->tgid, 0) && errno == ESRCH)
+			forget(gs, p);
+	}
+}

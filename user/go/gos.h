@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gos — the Go programs that run: the kernel side is told how each process's runtime is laid out, and probes
+ * are attached once per executable, while a process of it lives. Needs privilege and a loaded kernel side;
+ * a program that cannot be followed loses its goroutines and its TLS, nothing else. Not thread-safe.
+ */
+#ifndef RS_GO_GOS_H
+#define RS_GO_GOS_H
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/pool.h"
+
+struct rs_kernel;
+
+struct rs_gos {
+	struct rs_kernel *kernel;
+	bool tls; /* crypto/tls too */
+	struct rs_map by_tgid;
+	struct rs_pool procs, files;
+	struct rs_list all;  /* files that processes run */
+	struct rs_list live; /* processes */
+	struct rs_counters *n;
+};
+
+#define RS_GO_PROCS 4096 /* as the map rs_go holds */
+#define RS_GO_FILES 512
+
+/* kernel may be NULL: then nothing is done. */
+void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, bool tls, struct rs_counters *n);
+void rs_gos_release(struct rs_gos *gs);
+
+/* A process is seen for the first time, or has become another program. */
+void rs_gos_look(struct rs_gos *gs, uint32_t tgid);
+/* Call now and then: gives up what no process runs any more. */
+void rs_gos_tick(struct rs_gos *gs);
+
+#endif
