@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent_dump.h"
+#include "agent_report.h"
 #include "agent_rights.h"
 #include "agent_status.h"
 #include "base/clock.h"
@@ -49,8 +51,9 @@ struct agent {
 	struct rs_control control;
 	struct rs_page page;
 	struct rs_sandbox rights;
-	FILE *record; /* `record` only */
-	int rc;	      /* enum rs_exit */
+	struct rs_dump dump; /* `ringspan debug dump` */
+	FILE *record;	     /* `record` only */
+	int rc;		     /* enum rs_exit */
 
 	struct rs_loop_fd ring;
 	struct rs_loop_timer drain, tick, end;
@@ -423,6 +426,21 @@ static void on_status(void *arg, struct rs_status *s)
 	rs_agent_status(s, &v);
 }
 
+static int on_request(void *arg, struct rs_control_client *cl, struct str line)
+{
+	struct agent *a = arg;
+	int rc = a->record ? -ENOENT : rs_dump_request(&a->dump, &a->pl, &a->loop, cl, line);
+
+	return rc == -ENOENT ? rs_report_request(a->cfg, cl, line) : rc;
+}
+
+static void on_gone(void *arg, struct rs_control_client *cl)
+{
+	struct agent *a = arg;
+
+	rs_dump_gone(&a->dump, cl);
+}
+
 /* The agent answers always, the others when they are asked to. */
 static int open_control(struct agent *a)
 {
@@ -438,6 +456,8 @@ static int open_control(struct agent *a)
 	if (a->cfg->command != RS_CMD_run && a->cfg->source[RS_O_socket] == RS_FROM_DEFAULT)
 		return RS_EXIT_OK;
 	rc = rs_control_open(&a->control, &a->loop, a->cfg->socket, on_status, a, err, sizeof(err));
+	a->control.request = on_request;
+	a->control.gone = on_gone;
 	if (!rc)
 		return RS_EXIT_OK;
 	if (rc == -EACCES || rc == -EPERM) {
@@ -578,6 +598,7 @@ static void release(struct agent *a)
 {
 	open_gate(a);
 	rs_control_close(&a->control);
+	rs_dump_release(&a->dump);
 	rs_page_close(&a->page);
 	rs_gos_release(&a->gos);
 	rs_kernel_close(a->kernel);

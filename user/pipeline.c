@@ -76,6 +76,8 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 		rs_pl_end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
 	}
 	o = rs_pair_add(&pl->pair, f->c, m);
+	if (pl->watch.tgid && m->tgid == pl->watch.tgid)
+		pl->watch.message(pl->watch.arg, f->c, o, m);
 	if (!o)
 		return;
 	if (m->type == RS_MSG_REQUEST) {
@@ -409,16 +411,42 @@ static void on_task(struct rs_pipeline *pl, const struct rs_ev_task *ev)
 	rs_trace_task(&pl->trace, ev->conn ? rs_conns_find(&pl->conns, ev->conn) : NULL, ev);
 }
 
+static void show(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
+{
+	const struct rs_ev_open *open = (const void *)ev;
+	const struct rs_ev_data *data = (const void *)ev;
+	const struct rs_ev_close *gone = (const void *)ev;
+	const struct rs_conn *c = NULL;
+	uint32_t tgid = 0;
+
+	if (ev->type == RS_EV_OPEN) {
+		c = rs_conns_find(&pl->conns, open->conn);
+		tgid = open->tgid;
+	} else if (ev->type == RS_EV_DATA) {
+		c = rs_conns_find(&pl->conns, data->conn);
+		tgid = data->tgid;
+	} else if (ev->type == RS_EV_CLOSE) {
+		c = rs_conns_find(&pl->conns, gone->conn);
+		tgid = c && c->proc ? c->proc->tgid : gone->tgid;
+	}
+	if (tgid == pl->watch.tgid)
+		pl->watch.record(pl->watch.arg, c, ev);
+}
+
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 {
 	if (pl->done)
 		return;
+	if (pl->watch.tgid && ev->type != RS_EV_OPEN)
+		show(pl, ev);
 	pl->n.v[RS_C_SOURCE_RECORDS]++;
 	if (ev->ts_ns > pl->now)
 		pl->now = ev->ts_ns;
 	switch ((enum rs_ev_type)ev->type) {
 	case RS_EV_OPEN:
 		on_open(pl, (const void *)ev);
+		if (pl->watch.tgid)
+			show(pl, ev);
 		break;
 	case RS_EV_DATA:
 		on_data(pl, (const void *)ev);

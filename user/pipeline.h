@@ -34,6 +34,17 @@ struct rs_held {
 	struct rs_conn_info conn;
 };
 
+/* Looks on at one process's records and messages. Zeroed: at nobody's. */
+struct rs_pl_watch {
+	uint32_t tgid; /* 0: nobody */
+	/* open: the exchange the message is part of, or NULL. Neither is kept. */
+	void (*message)(void *arg, const struct rs_conn *c, const struct rs_open *open,
+			const struct rs_msg *m);
+	/* Open records when they have been read, data and close records before. c: NULL: it is not known. */
+	void (*record)(void *arg, const struct rs_conn *c, const struct rs_ev_hdr *ev);
+	void *arg;
+};
+
 struct rs_pipeline {
 	struct rs_pipeline_opts o;
 	struct rs_counters n;
@@ -59,6 +70,7 @@ struct rs_pipeline {
 	/* The batch is full: send its spans. It is reset when the call returns. */
 	void (*flush)(void *arg, const struct rs_batch *b);
 	void *arg;
+	struct rs_pl_watch watch;
 };
 
 /* flush and arg are set, and l7.policy if wanted, by the caller after this. 0 or -ENOMEM. */

@@ -16,6 +16,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -23,7 +24,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
-COMMANDS = "trace run status check record replay encode version".split()
+COMMANDS = "trace run status debug bugreport check record replay encode version".split()
 WAIT = 20  # seconds until something that should have happened is taken for never happening
 
 
@@ -696,6 +697,82 @@ def test_listen():
             expect(series[sent] > 0, f"nothing sent: {text}")
             expect(series['ringspan_exporter_sent_spans_total{exporter="zipkin"}'] == 0, text)
             expect(series['ringspan_exporter_queue_spans{exporter="zipkin"}'] > 0, text)
+
+
+SECRETS = ("geheim-1", "geheim-2", "geheim-3")
+
+
+def test_debug_dump():
+    """One process's messages, redacted, until the time is over; nobody else's; one dump at a time."""
+    needs_capture()
+    with Dir() as d, Server() as web, Server() as other, Agent(
+            "run", "--socket", d("s"), "--file", d("f"), "--port", str(web.port), "--port", str(other.port),
+            "--redact-query", "mine"):
+        ask_dump = [RINGSPAN, "debug", "dump", "--socket", d("s"), "--json", "--pid"]
+        with subprocess.Popen(ask_dump + [str(os.getpid()), "--seconds", "2"], stdout=subprocess.PIPE, text=True) as p:
+            expect(json.loads(p.stdout.readline())["type"] == "begin", "no beginning")
+            done = subprocess.run(ask_dump + ["1", "--seconds", "1"], capture_output=True, text=True, check=False)
+            fails(done, 1, "another dump is running")
+            for _ in range(3):
+                with socket.create_connection(("127.0.0.1", web.port)) as s:
+                    s.sendall(b"GET /x?sig=geheim-1&mine=geheim-2&a=b HTTP/1.0\r\nAuthorization: geheim-3\r\n\r\n")
+                    while s.recv(4096):
+                        pass
+            subprocess.run(["curl", "-s", f"http://127.0.0.1:{other.port}/", "-o", "/dev/null"], check=True)
+            out = p.communicate(timeout=WAIT)[0]
+            expect(p.returncode == 0, f"exit code {p.returncode}")
+        lines = [json.loads(line) for line in out.splitlines()]
+        kinds = [o["type"] for o in lines]
+        expect({"open", "data", "request", "request_end", "response", "response_end", "close"} <= set(kinds), kinds)
+        heads = [o["attributes"] for o in lines if o["type"] == "request" and o["role"] == "server"]
+        expect(any(a.get("url.query") == "sig=REDACTED&mine=REDACTED&a=b" for a in heads), heads)
+        expect(any(o["attributes"]["http.response.status_code"] == 200 for o in lines if o["type"] == "response"), lines)
+        expect(not any(secret in out for secret in SECRETS), "a secret is shown")
+        expect("curl" not in {a.get("user_agent.original", "")[:4] for a in heads if a.get("server.port") == web.port}, heads)
+        text = subprocess.run(ask_dump + ["1", "--seconds", "1"], capture_output=True, text=True, check=False)
+        expect(text.returncode == 0 and "nothing seen of process 1" in text.stderr, text)
+        # Whoever leaves early frees the place.
+        with subprocess.Popen(ask_dump + ["1", "--seconds", "300"], stdout=subprocess.PIPE) as p:
+            p.stdout.readline()
+            p.kill()
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end:
+            done = subprocess.run(ask_dump + ["1", "--seconds", "1"], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                break
+        expect(done.returncode == 0, done)
+    fails(ringspan("debug", "dump", "--pid", "1", "--socket", "/nonexistent/s"), 1, "no agent")
+    fails(ringspan("debug", "dump"), 2, "--pid")
+    fails(ringspan("debug"), 2, "debug dump")
+    fails(ringspan("debug", "dump", "--pid", "1", "--seconds", "301"), 2, "--seconds")
+
+
+def members(path):
+    with tarfile.open(path) as tar:
+        return {os.path.basename(m.name): tar.extractfile(m).read().decode() for m in tar}
+
+
+def test_bugreport():
+    """All of it readable, and no secret anywhere; without an agent it says so and has the rest."""
+    needs_capture()
+    with Dir() as d, Server() as web, Agent(
+            "run", "--socket", d("s"), "--port", str(web.port), "--otlp-headers", "authorization=Bearer geheim-1",
+            "--exporter", "otlp-http=http://me:geheim-2@127.0.0.1:1/x?key=geheim-3"):
+        web.get()
+        done = ringspan("bugreport", "--socket", d("s"), "-o", d("r.tar.gz"))
+        expect(done.returncode == 0 and done.stdout.strip() == d("r.tar.gz"), done)
+        expect(os.stat(d("r.tar.gz")).st_mode & 0o777 == 0o600, "others may read it")
+        has = members(d("r.tar.gz"))
+        expect(json.loads(has["status.json"])["state"] == "capturing" and "capturing" in has["status.txt"], has)
+        expect(json.loads(has["check.json"])["features"] and json.loads(has["version.json"])["version"], has)
+        expect("authorization=***" in has["config.txt"] and "otlp-http=http://***@127.0.0.1:1/x?***" in has["config.txt"],
+               has["config.txt"])
+        expect("capturing" in has["log.txt"] and "CapEff" in has["machine.txt"], has)
+        found = [(name, s) for name, text in has.items() for s in SECRETS if s in text]
+        expect(not found, found)
+        done = ringspan("bugreport", "--socket", d("nobody"), "-o", d("r2.tar.gz"))
+        expect("no agent is running" in members(d("r2.tar.gz"))["status.json"], done)
+        fails(ringspan("bugreport", "-o", "/nonexistent/x"), 1, "/nonexistent/x")
 
 
 # -- ends ------------------------------------------------------------------------------------------------------------

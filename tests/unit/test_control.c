@@ -279,6 +279,129 @@ static void test_client(void **state)
 	assert_int_equal(st, 0);
 }
 
+/* -- answers by bits -- */
+
+static struct rs_control_client *talking, *left;
+
+static int on_request(void *arg, struct rs_control_client *cl, struct str line)
+{
+	(void)arg;
+	if (!str_eq(line, STR("talk 1")))
+		return -ENOENT;
+	talking = cl;
+	return 0;
+}
+
+static void on_gone(void *arg, struct rs_control_client *cl)
+{
+	(void)arg;
+	left = cl;
+}
+
+static int begin_talk(struct fixture *f)
+{
+	int fd = connect_to(f);
+	char buf[64];
+
+	talking = left = NULL;
+	f->control.request = on_request;
+	f->control.gone = on_gone;
+	assert_int_equal(send(fd, "talk 1\n", 7, 0), 7);
+	assert_int_equal(talk(f, fd, buf, sizeof(buf)), 0);
+	assert_non_null(talking);
+	return fd;
+}
+
+static void test_answer_by_bits(void **state)
+{
+	struct fixture *f = *state;
+	static char bits[64 * 1024];
+	char buf[64] = "";
+	int fd, n = 0;
+
+	assert_int_equal(start(f), 0);
+	fd = begin_talk(f);
+	/* Silent for long, but it is not its turn. */
+	talking->active_ns = 0;
+	assert_int_equal(rs_loop_timer_set(&f->control.timer, 1, 0), 0);
+	rs_loop_turn(&f->loop, 1000);
+	assert_int_equal(f->control.nclients, 1);
+	assert_int_equal(rs_control_say(talking, "one\n", 4), 0);
+	assert_int_equal(rs_control_say(talking, "two\n", 4), 0);
+	assert_int_equal(talk(f, fd, buf, sizeof(buf)), 8);
+	assert_memory_equal(buf, "one\ntwo\n", 8);
+	assert_int_equal(rs_control_say(talking, "three\n", 6), 0);
+	rs_control_end(talking);
+	assert_int_equal(talk(f, fd, buf, sizeof(buf)), 6);
+	assert_int_equal(f->control.nclients, 0);
+	assert_null(left);
+	close(fd);
+	/* Who does not read is told no more than there is room for. */
+	fd = begin_talk(f);
+	while (n < 1000 && rs_control_say(talking, bits, sizeof(bits)) == 0) {
+		rs_loop_turn(&f->loop, 0);
+		n++;
+	}
+	assert_true(n < 1000);
+	assert_int_equal(rs_control_say(talking, bits, RS_CONTROL_SAY), -ENOSPC);
+	/* Who leaves is forgotten. */
+	close(fd);
+	for (int i = 0; i < 10 && f->control.nclients; i++)
+		rs_loop_turn(&f->loop, 10);
+	assert_int_equal(f->control.nclients, 0);
+	assert_ptr_equal(left, talking);
+	/* What nobody knows is an error, still. */
+	fd = connect_to(f);
+	assert_int_equal(send(fd, "talk 2\n", 7, 0), 7);
+	assert_true(talk(f, fd, buf, sizeof(buf) - 1) > 0);
+	assert_non_null(strstr(buf, "unknown request"));
+	close(fd);
+}
+
+struct heard {
+	char text[64];
+	size_t len;
+};
+
+static bool hear(void *arg, const char *bits, size_t len)
+{
+	struct heard *h = arg;
+
+	if (h->len + len >= sizeof(h->text))
+		return false;
+	memcpy(h->text + h->len, bits, len);
+	h->len += len;
+	return true;
+}
+
+static void test_listen(void **state)
+{
+	struct fixture *f = *state;
+	struct heard h = { 0 };
+	pid_t pid;
+	int st;
+
+	assert_int_equal(start(f), 0);
+	f->control.request = on_request;
+	talking = NULL;
+	pid = fork();
+	if (!pid) {
+		int err = rs_control_listen(f->path, "talk 1", 5, hear, &h, f->err, sizeof(f->err));
+
+		_exit(err || strcmp(h.text, "one\ntwo\n") != 0);
+	}
+	while (!talking)
+		rs_loop_turn(&f->loop, 100);
+	assert_int_equal(rs_control_say(talking, "one\n", 4), 0);
+	rs_loop_turn(&f->loop, 0);
+	assert_int_equal(rs_control_say(talking, "two\n", 4), 0);
+	rs_control_end(talking);
+	while (f->control.nclients)
+		rs_loop_turn(&f->loop, 100);
+	assert_int_equal(waitpid(pid, &st, 0), pid);
+	assert_int_equal(st, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -291,6 +414,8 @@ int main(void)
 		T(test_stale_socket_is_taken_over),
 		T(test_other_files_are_left_alone),
 		T(test_client),
+		T(test_answer_by_bits),
+		T(test_listen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,10 @@
 #ifndef RS_BASE_LOG_H
 #define RS_BASE_LOG_H
 
+#include <stddef.h>
+
+#define RS_LOG_TAIL (16 * 1024) /* bytes of the last lines that are kept for bug reports */
+
 enum rs_log_level {
 	RS_LOG_ERROR,
 	RS_LOG_WARN,
@@ -24,6 +28,9 @@ enum rs_exit {
 void rs_log_set_level(enum rs_log_level level);
 /* printf-like; adds "ringspan: " and a newline. */
 void rs_log(enum rs_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The last lines, oldest first: at most size bytes of them. Returns how many. */
+size_t rs_log_tail(char *buf, size_t size);
 
 #define rs_error(...) rs_log(RS_LOG_ERROR, __VA_ARGS__)
 #define rs_warn(...)  rs_log(RS_LOG_WARN, __VA_ARGS__)

@@ -121,6 +121,9 @@ int rs_config_load(struct rs_config *cfg, int argc, char **argv);
 /* The config file alone. data: YAML text; name: for messages ("name:line:column: …"). */
 int rs_config_file(struct rs_config *cfg, struct str data, const char *name);
 
+/* What is set, and by whom, one option a line; secrets are not shown (show.c). */
+void rs_config_show(const struct rs_config *cfg, FILE *out);
+
 /* The command's --help. */
 void rs_config_help(enum rs_command_id command, FILE *out);
 

@@ -38,6 +38,9 @@ static void drop(struct rs_control_client *cl)
 {
 	int fd = cl->w.fd;
 
+	if (cl->open && cl->c->gone)
+		cl->c->gone(cl->c->arg, cl);
+	cl->open = false;
 	rs_loop_del(cl->c->loop, &cl->w);
 	close(fd);
 	free(cl->answer);
@@ -64,13 +67,46 @@ static void send_some(struct rs_control_client *cl)
 		cl->sent += (size_t)n;
 		cl->active_ns = rs_clock_mono();
 	}
-	drop(cl);
+	if (!cl->open || cl->sent < cl->len) {
+		drop(cl);
+		return;
+	}
+	cl->sent = cl->len = 0;
+	if (rs_loop_mod(cl->c->loop, &cl->w, 0))
+		drop(cl);
+}
+
+int rs_control_say(struct rs_control_client *cl, const char *text, size_t len)
+{
+	if (!cl->answer) {
+		cl->answer = malloc(RS_CONTROL_SAY);
+		cl->sent = cl->len = 0;
+	}
+	if (!cl->answer)
+		return -ENOMEM;
+	if (cl->sent) {
+		memmove(cl->answer, cl->answer + cl->sent, cl->len - cl->sent);
+		cl->len -= cl->sent;
+		cl->sent = 0;
+	}
+	if (len > RS_CONTROL_SAY - cl->len)
+		return -ENOSPC;
+	memcpy(cl->answer + cl->len, text, len);
+	cl->len += len;
+	return rs_loop_mod(cl->c->loop, &cl->w, EPOLLOUT);
+}
+
+void rs_control_end(struct rs_control_client *cl)
+{
+	cl->open = false;
+	if (!cl->answer || rs_loop_mod(cl->c->loop, &cl->w, EPOLLOUT))
+		drop(cl);
 }
 
 static void answer(struct rs_control_client *cl, struct str request)
 {
-	static const char unknown[] =
-		"{\"error\":\"unknown request; the one request is: status\"}\n";
+	static const char unknown[] = "{\"error\":\"unknown request; status is one\"}\n";
+	struct rs_control *c = cl->c;
 
 	if (str_eq(request, STR("status"))) {
 		struct rs_status s;
@@ -79,10 +115,20 @@ static void answer(struct rs_control_client *cl, struct str request)
 		cl->c->fill(cl->c->arg, &s);
 		cl->answer = rs_status_json(&s, &cl->len);
 		rs_status_release(&s);
-	} else {
-		cl->answer = strdup(unknown);
-		cl->len = sizeof(unknown) - 1;
+	} else if (c->request) {
+		int rc;
+
+		/* It has said all; only that it leaves is of interest, and that is always reported. */
+		cl->open = true;
+		rc = rs_loop_mod(c->loop, &cl->w, 0);
+		if (!rc)
+			rc = c->request(c->arg, cl, request);
+		if (!rc)
+			return;
+		cl->open = false;
 	}
+	if (!cl->answer && (cl->answer = strdup(unknown)))
+		cl->len = sizeof(unknown) - 1;
 	if (cl->answer)
 		send_some(cl);
 	else
@@ -120,8 +166,9 @@ static void on_client(void *arg, uint32_t events)
 {
 	struct rs_control_client *cl = arg;
 
-	(void)events;
-	if (cl->answer)
+	if (cl->open && (events & (EPOLLHUP | EPOLLERR)))
+		drop(cl);
+	else if (cl->answer)
 		send_some(cl);
 	else
 		receive(cl);
@@ -135,7 +182,11 @@ static void on_tick(void *arg)
 	for (int i = 0; i < RS_CONTROL_CLIENTS; i++) {
 		struct rs_control_client *cl = &c->client[i];
 
-		if (cl->w.fd >= 0 && now - cl->active_ns > RS_CONTROL_TIMEOUT_NS)
+		if (cl->w.fd < 0)
+			continue;
+		if (cl->open && cl->sent == cl->len) /* it waits for us, not we for it */
+			cl->active_ns = now;
+		else if (now - cl->active_ns > RS_CONTROL_TIMEOUT_NS)
 			drop(cl);
 	}
 }
@@ -385,10 +436,10 @@ static int read_all(int fd, char **ret, size_t *ret_len)
 	return -ENOMEM;
 }
 
-int rs_control_ask(const char *path, const char *request, char **ret, size_t *ret_len, char *err,
-		   size_t size)
+/* Connects and sends the line. A descriptor, or -errno. */
+static int ask(const char *path, const char *request, unsigned wait_s, char *err, size_t size)
 {
-	const struct timeval wait = { .tv_sec = WAIT_S };
+	const struct timeval wait = { .tv_sec = wait_s };
 	char line[RS_CONTROL_REQUEST];
 	struct sockaddr_un sun;
 	int fd, n, e = set_path(&sun, path, err, size);
@@ -404,12 +455,43 @@ int rs_control_ask(const char *path, const char *request, char **ret, size_t *re
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) ||
-	    send(fd, line, (size_t)n, MSG_NOSIGNAL) != n)
-		e = -errno;
-	if (!e)
-		e = read_all(fd, ret, ret_len);
+	    send(fd, line, (size_t)n, MSG_NOSIGNAL) != n) {
+		e = explain(path, errno, err, size);
+		close(fd);
+		return e;
+	}
+	return fd;
+}
+
+int rs_control_ask(const char *path, const char *request, char **ret, size_t *ret_len, char *err,
+		   size_t size)
+{
+	int fd = ask(path, request, WAIT_S, err, size), e;
+
+	if (fd < 0)
+		return fd;
+	e = read_all(fd, ret, ret_len);
 	if (e)
 		explain(path, -e, err, size);
+	close(fd);
+	return e;
+}
+
+int rs_control_listen(const char *path, const char *request, unsigned wait_s,
+		      bool (*fn)(void *arg, const char *bits, size_t len), void *arg, char *err,
+		      size_t size)
+{
+	int fd = ask(path, request, wait_s, err, size), e = 0;
+	char bits[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	do {
+		n = recv(fd, bits, sizeof(bits), 0);
+		if (n < 0 && errno != EINTR)
+			e = explain(path, errno, err, size);
+	} while (!e && n && (n < 0 || fn(arg, bits, (size_t)n)));
 	close(fd);
 	return e;
 }
