@@ -45,12 +45,19 @@ static void member(struct report *r, const char *name, const char *text, size_t 
 
 	len = len < FILE_MAX ? len : FILE_MAX;
 	snprintf(head, 100, DIR_NAME "/%s", name);
-	memcpy(head + 100, "0000644\0" "0000000\0" "0000000", 24);
+	memcpy(head + 100,
+	       "0000644\0"
+	       "0000000\0"
+	       "0000000",
+	       24);
 	snprintf(head + 124, 12, "%011lo", (unsigned long)len);
 	snprintf(head + 136, 12, "%011lo", (unsigned long)r->now);
 	memset(head + 148, ' ', 8);
 	head[156] = '0';
-	memcpy(head + 257, "ustar\0" "00", 8);
+	memcpy(head + 257,
+	       "ustar\0"
+	       "00",
+	       8);
 	for (int i = 0; i < TAR; i++)
 		sum += (unsigned char)head[i];
 	snprintf(head + 148, 8, "%06o", sum);
@@ -133,7 +140,8 @@ static void machine(struct report *r, unsigned agent)
 		return;
 	}
 	if (!uname(&u))
-		fprintf(out, "== kernel\n%s %s %s %s\n", u.sysname, u.release, u.version, u.machine);
+		fprintf(out, "== kernel\n%s %s %s %s\n", u.sysname, u.release, u.version,
+			u.machine);
 	fprintf(out, "== CPUs\n%ld\n", sysconf(_SC_NPROCESSORS_ONLN));
 	add_lines(out, "/etc/os-release", "NAME=|VERSION=|ID=");
 	add_lines(out, "/proc/meminfo", "MemTotal|MemAvailable");

@@ -55,7 +55,8 @@ static void put_attributes(const json_t *attrs)
 
 	json_object_foreach((json_t *)attrs, key, v)
 	{
-		char *text = json_is_string(v) ? NULL : json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+		char *text =
+			json_is_string(v) ? NULL : json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
 
 		putchar(' ');
 		put(key);
@@ -105,8 +106,8 @@ static void put_line(struct printer *p, const json_t *o)
 		put_attributes(json_object_get(o, "attributes"));
 	} else if (!strcmp(type, "response") || !strcmp(type, "response_end")) {
 		const json_t *attrs = json_object_get(o, "attributes");
-		const char *const keys[] = { "http.response.status_code", "rpc.response.status_code",
-					     "error.type" };
+		const char *const keys[] = { "http.response.status_code",
+					     "rpc.response.status_code", "error.type" };
 
 		for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 			json_t *one = json_object_get(attrs, keys[i]), *alone;

@@ -16,12 +16,15 @@ static void secrets_are_masked(void **state)
 		const char *option, *value, *shown;
 	} cases[] = {
 		{ "--otlp-headers", "a=secret,b=secret", "otlp-headers: a=***,b=***  # option\n" },
-		{ "--endpoint", "https://me:secret@host:1/p?k=secret", "endpoint: https://***@host:1/p?***  # option\n" },
+		{ "--endpoint", "https://me:secret@host:1/p?k=secret",
+		  "endpoint: https://***@host:1/p?***  # option\n" },
 		{ "--endpoint", "http://host/p@q", "endpoint: http://***@q  # option\n" },
 		{ "--endpoint", "unix:///run/x.sock", "endpoint: unix:///run/x.sock  # option\n" },
 		{ "--endpoint", "me:secret@host", "endpoint: ***@host  # option\n" },
-		{ "--exporter", "datadog,zipkin=http://u:secret@h/,file=/x?y", "exporter: datadog,zipkin=http://***@h/,file=/x?***  # option\n" },
-		{ "--sentry-dsn", "https://secret@o1.host/42", "sentry-dsn: https://***@o1.host/42  # option\n" },
+		{ "--exporter", "datadog,zipkin=http://u:secret@h/,file=/x?y",
+		  "exporter: datadog,zipkin=http://***@h/,file=/x?***  # option\n" },
+		{ "--sentry-dsn", "https://secret@o1.host/42",
+		  "sentry-dsn: https://***@o1.host/42  # option\n" },
 		{ "--resource-attributes", "a=b,c=d", "resource-attributes: a=b,c=d  # option\n" },
 		{ "--max-connections", "100", "max-connections: 100  # option\n" },
 		{ "--batch-age", "10ms", "batch-age: 10000000ns  # option\n" },

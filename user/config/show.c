@@ -118,7 +118,7 @@ static void show_value(const struct rs_config *cfg, const struct rs_option *o, F
 void rs_config_show(const struct rs_config *cfg, FILE *out)
 {
 	static const char *const from[] = {
-		[RS_FROM_DEFAULT] = "default", [RS_FROM_FILE] = "file",
+		[RS_FROM_DEFAULT] = "default",	[RS_FROM_FILE] = "file",
 		[RS_FROM_OTEL] = "environment", [RS_FROM_ENV] = "environment",
 		[RS_FROM_FLAG] = "option",
 	};
