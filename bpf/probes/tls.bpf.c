@@ -7,10 +7,32 @@
 #include "lib/tls.bpf.h"
 
 /* Cookie: how far below its value at the function's first instruction the stack pointer is. */
-#define COOKIE_SP(c) ((c)&0xffff)
+#define COOKIE_SP(c) ((__s64)(__s16)(c))
 #define COOKIE_OUT   (1 << 16) /* it is a write */
 #define COOKIE_COUNTP                                                                              \
 	(1 << 17) /* the result only says whether; the count is where the fourth argument points */
+#define COOKIE_REG(c) ((c) >> 24 & 0xf) /* number of the register that has the result; 0: its own */
+
+static __always_inline int result(struct pt_regs *ctx, __u32 reg)
+{
+#if defined(__TARGET_ARCH_x86)
+	switch (reg) { /* those that calls leave as they are */
+	case 3:
+		return (int)ctx->bx;
+	case 5:
+		return (int)ctx->bp;
+	case 12:
+		return (int)ctx->r12;
+	case 13:
+		return (int)ctx->r13;
+	case 14:
+		return (int)ctx->r14;
+	case 15:
+		return (int)ctx->r15;
+	}
+#endif
+	return (int)PT_REGS_RC(ctx);
+}
 
 static __always_inline bool wanted(__u32 tgid)
 {
@@ -75,7 +97,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
 	struct rs_segment seg = { .source = RS_SRC_TLS };
 	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
-	int ret = (int)PT_REGS_RC(ctx);
+	int ret = result(ctx, COOKIE_REG(cookie));
 	struct rs_tls_thread *t;
 	struct rs_tls_call *call;
 	struct rs_tls *s;

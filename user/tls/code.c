@@ -29,14 +29,33 @@ static uint8_t reg_bit(ZydisRegister reg)
 	}
 }
 
+/* The machine's number of a general register, or -1. */
+static int reg_number(ZydisRegister reg)
+{
+	ZydisRegister r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+
+	return r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15 ? (int)(r - ZYDIS_REGISTER_RAX)
+								  : -1;
+}
+
 static void operands(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
 		     struct rs_insn *ret)
 {
 	for (unsigned i = 0; i < in->operand_count; i++) {
-		if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-			ret->writes |= reg_bit(op[i].reg.value);
+		int n;
+
+		if (op[i].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		    !(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		ret->writes |= reg_bit(op[i].reg.value);
+		n = reg_number(op[i].reg.value);
+		if (n >= 0)
+			ret->regs |= (uint16_t)(1u << n);
 	}
+	if (in->mnemonic == ZYDIS_MNEMONIC_MOV && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size >= 32 &&
+	    reg_number(op[1].reg.value) == 0 && reg_number(op[0].reg.value) > 0)
+		ret->copy = (uint8_t)reg_number(op[0].reg.value);
 }
 
 static bool is_sp(const ZydisDecodedOperand *op)
@@ -247,11 +266,12 @@ static bool leaves(const struct rs_insn *in)
 	return in->kind != RS_INSN_OTHER;
 }
 
-#define NEAR 24 /* instructions looked at for a cheap one */
+#define NEAR 24	    /* instructions looked at for a cheap one */
+#define KEPT 0xf028 /* registers that keep their value over calls: rbx, rbp, r12 to r15 */
 
-struct rs_code_point rs_code_entry(const struct rs_code *c)
+struct rs_code_point rs_code_entry(const struct rs_code *c, unsigned args)
 {
-	struct rs_code_point first = { c->v[0].va, 0, c->v[0].cheap };
+	struct rs_code_point first = { c->v[0].va, 0, c->v[0].cheap, 0 };
 	int32_t below = 0;
 
 	for (size_t i = 0; i < c->n && i < NEAR; i++) {
@@ -260,9 +280,9 @@ struct rs_code_point rs_code_entry(const struct rs_code *c)
 		if (in->cheap) {
 			if (jumped_into(c, c->v[0].va - 1, in->va))
 				return first;
-			return (struct rs_code_point){ in->va, below, true };
+			return (struct rs_code_point){ in->va, below, true, 0 };
 		}
-		if (leaves(in) || in->writes & (RS_REG_ARGS | RS_REG_SP))
+		if (leaves(in) || in->writes & (args | RS_REG_SP))
 			return first;
 		below -= in->sp;
 	}
@@ -282,7 +302,7 @@ static bool only_fails(const struct rs_code *c, const struct rs_insn *branch)
 /* The point for the return that is instruction number r. */
 static struct rs_code_point before_return(const struct rs_code *c, size_t r)
 {
-	struct rs_code_point ret = { c->v[r].va, 0, c->v[r].cheap };
+	struct rs_code_point ret = { c->v[r].va, 0, c->v[r].cheap, 0 };
 	int32_t below = 0;
 
 	for (size_t i = r; !ret.cheap && i-- > 0 && r - i < NEAR;) {
@@ -292,7 +312,7 @@ static struct rs_code_point before_return(const struct rs_code *c, size_t r)
 		if (in->cheap && ((in->kind == RS_INSN_BRANCH && only_fails(c, in)) ||
 				  (in->kind == RS_INSN_OTHER && !in->sp))) {
 			if (!jumped_into(c, in->va, c->v[r].va))
-				return (struct rs_code_point){ in->va, below, true };
+				return (struct rs_code_point){ in->va, below, true, 0 };
 			break;
 		}
 		if (leaves(in) || in->writes & (RS_REG_RESULT | RS_REG_SP))
@@ -359,19 +379,26 @@ int rs_code_returns(const struct rs_code *c, struct rs_code_point *ret, size_t m
 struct rs_code_point rs_code_after_call(const struct rs_code *c, size_t i)
 {
 	uint64_t back = c->v[i].va + c->v[i].len;
-	struct rs_code_point ret = { back, -8, i + 1 < c->n && c->v[i + 1].cheap };
+	struct rs_code_point ret = { back, -8, i + 1 < c->n && c->v[i + 1].cheap, 0 };
 	int32_t below = -8; /* the return address is taken off */
+	bool own = true;    /* the result is still where it was returned */
+	uint8_t copy = 0;   /* and there too */
 
 	for (size_t k = i + 1; k < c->n && k - i < NEAR; k++) {
 		const struct rs_insn *in = &c->v[k];
 
-		if (in->cheap) {
-			/* Reached otherwise too: then there is no telling whether the call was made. */
-			if (!jumped_into(c, back - 1, in->va))
-				return (struct rs_code_point){ in->va, below, true };
+		/* It may be reached otherwise too: then no call is open, and the probe finds none. */
+		if (in->cheap)
+			return (struct rs_code_point){ in->va, below, true, own ? 0 : copy };
+		if (leaves(in) || in->writes & RS_REG_SP)
 			break;
-		}
-		if (leaves(in) || in->writes & (RS_REG_RESULT | RS_REG_SP))
+		if (copy && in->regs >> copy & 1)
+			copy = 0;
+		if (own && in->copy && KEPT >> in->copy & 1)
+			copy = in->copy;
+		if (in->writes & RS_REG_RESULT)
+			own = false;
+		if (!own && !copy)
 			break;
 		below -= in->sp;
 	}

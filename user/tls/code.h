@@ -41,11 +41,13 @@ enum rs_insn_reg {
 struct rs_insn {
 	uint64_t va;
 	uint64_t target; /* CALL, JUMP, BRANCH */
-	int32_t sp;	 /* what it adds to the stack pointer; a call: nothing, once it has returned */
+	int32_t sp; /* what it adds to the stack pointer; a call: nothing, once it has returned */
 	uint8_t len;
 	uint8_t kind;	/* enum rs_insn_kind */
 	uint8_t writes; /* RS_REG_* */
 	bool cheap;	/* the kernel emulates it */
+	uint16_t regs;	/* registers written, by the machine's numbers */
+	uint8_t copy;	/* number of the register to which it copies the result's; 0: it does not */
 };
 
 /* A function's instructions. */
@@ -67,13 +69,14 @@ struct rs_code_point {
 	uint64_t va;
 	int32_t below; /* how far below its value at the function's first instruction the stack pointer is there */
 	bool cheap;
+	uint8_t reg; /* number of the register that has the result; 0: the result's own */
 };
 
 /*
- * Where a function's arguments 1 to 4 are still in their registers and it passes exactly once: a cheap instruction
- * near the beginning, or the first one. c->n > 0.
+ * Where a function's arguments (RS_REG_ARG*) are still in their registers and it passes exactly once: a cheap
+ * instruction near the beginning, or the first one. c->n > 0.
  */
-struct rs_code_point rs_code_entry(const struct rs_code *c);
+struct rs_code_point rs_code_entry(const struct rs_code *c, unsigned args);
 
 /*
  * Where the function's result is in its register, once on every way out: at returns, or at a cheap instruction
@@ -85,7 +88,7 @@ struct rs_code_point rs_code_entry(const struct rs_code *c);
 int rs_code_returns(const struct rs_code *c, struct rs_code_point *ret, size_t max,
 		    uint64_t tails[RS_CODE_TAILS]);
 
-/* After the call, instruction number i: where its result is in its register. `below` is as of the function
+/* After the call, instruction number i: where its result is in a register. `below` is as of the function
  * called. */
 struct rs_code_point rs_code_after_call(const struct rs_code *c, size_t i);
 

@@ -35,7 +35,8 @@ int rs_tls_find_gnutls(const struct rs_elf *e, struct rs_tls_points *ret)
 	if (!r)
 		r = rs_tls_add_function(ret, e, send->va, send->size, RS_TLS_COOKIE_OUT);
 	if (r) {
-		snprintf(ret->what, sizeof(ret->what), "gnutls_record_recv, %s: no place for a probe at their returns",
+		snprintf(ret->what, sizeof(ret->what),
+			 "gnutls_record_recv, %s: no place for a probe at their returns",
 			 send->name);
 		return r == -ENOMEM ? r : -EOPNOTSUPP;
 	}

@@ -50,7 +50,8 @@ static uint64_t internal(const struct rs_elf *e, const struct rs_elf_sym *plain,
 static int add(struct rs_tls_points *p, const struct rs_elf *e, const struct rs_elf_sym *sym,
 	       bool out, const char **ret_how)
 {
-	const struct rs_elf_sym *plain = &sym[out ? WRITE : READ], *ex = &sym[out ? WRITE_EX : READ_EX];
+	const struct rs_elf_sym *plain = &sym[out ? WRITE : READ],
+				*ex = &sym[out ? WRITE_EX : READ_EX];
 	const struct rs_elf_sym *own = &sym[out ? WRITE_INTERNAL : READ_INTERNAL];
 	uint32_t flags = out ? RS_TLS_COOKIE_OUT : 0;
 	uint64_t inner = internal(e, plain, ex);
@@ -95,7 +96,8 @@ int rs_tls_find_openssl(const struct rs_elf *e, struct rs_tls_points *ret)
 	if (!r)
 		r = add(ret, e, sym, true, &out);
 	if (r) {
-		snprintf(ret->what, sizeof(ret->what), "SSL_read, SSL_write: no place for a probe at their returns");
+		snprintf(ret->what, sizeof(ret->what),
+			 "SSL_read, SSL_write: no place for a probe at their returns");
 		return r == -ENOMEM ? r : -EOPNOTSUPP;
 	}
 	if (sym[FREE].va)

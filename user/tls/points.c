@@ -21,8 +21,8 @@ int rs_tls_find(enum rs_tls_library lib, const struct rs_elf *e, struct rs_tls_p
 	return -ENOENT;
 }
 
-int rs_tls_add(struct rs_tls_points *p, const struct rs_elf *e, enum rs_uprobe_prog prog, uint64_t va,
-	       uint64_t cookie, bool cheap)
+int rs_tls_add(struct rs_tls_points *p, const struct rs_elf *e, enum rs_uprobe_prog prog,
+	       uint64_t va, uint64_t cookie, bool cheap)
 {
 	uint64_t off = rs_elf_offset(e, va);
 
@@ -52,7 +52,9 @@ static int add_code_point(struct rs_tls_points *p, const struct rs_elf *e, enum 
 {
 	if (at->below < INT16_MIN || at->below > INT16_MAX)
 		return -ENOTSUP;
-	return rs_tls_add(p, e, prog, at->va, flags | (uint16_t)at->below, at->cheap);
+	return rs_tls_add(p, e, prog, at->va,
+			  flags | (uint16_t)at->below | (uint32_t)at->reg << RS_TLS_COOKIE_REG,
+			  at->cheap);
 }
 
 #define RETURNS 48
@@ -95,8 +97,8 @@ static int add_returns(struct rs_tls_points *p, const struct rs_elf *e, const st
 #define CALLERS 24
 
 /* Calls of va: functions of the file are decoded where four bytes look like its distance. */
-static int add_after_calls(struct rs_tls_points *p, const struct rs_elf *e, uint64_t va, uint32_t flags,
-			   unsigned *dear)
+static int add_after_calls(struct rs_tls_points *p, const struct rs_elf *e, uint64_t va,
+			   uint32_t flags, unsigned *dear)
 {
 	unsigned found = 0;
 	struct rs_elf_bytes text;
@@ -138,26 +140,45 @@ static int add_after_calls(struct rs_tls_points *p, const struct rs_elf *e, uint
 	return found ? 0 : -ENOTSUP;
 }
 
+/* In a program the callers of a linked library are in the same file: perhaps there it is cheaper. */
+static void cheaper_calls(struct rs_tls_points *p, const struct rs_elf *e, uint64_t va,
+			  uint32_t flags, size_t from, unsigned *dear)
+{
+	struct rs_tls_points calls = *p;
+	unsigned d = 0;
+
+	calls.n = from;
+	if (add_after_calls(&calls, e, va, flags, &d) || d)
+		return;
+	*p = calls;
+	*dear = 0;
+}
+
 int rs_tls_add_function(struct rs_tls_points *p, const struct rs_elf *e, uint64_t va, uint64_t size,
 			uint32_t flags)
 {
 	struct rs_code_point entry;
 	unsigned dear_out = 0;
-	size_t before = p->n;
+	size_t before = p->n, inside;
 	struct rs_code code;
 	int r;
 
 	r = rs_tls_code(e, va, size, &code);
 	if (r)
 		return r;
-	entry = rs_code_entry(&code);
+	entry = rs_code_entry(&code, RS_REG_ARG1 | RS_REG_ARG2 |
+					     (flags & RS_TLS_COOKIE_COUNTP ? RS_REG_ARG4 : 0));
 	r = add_code_point(p, e, RS_UPROBE_rs_tls_enter, &entry, flags);
+	inside = p->n;
 	if (!r)
 		r = add_returns(p, e, &code, flags, 0, &dear_out);
-	if (r == -ENOTSUP) { /* it ends in what is only known when it runs: then where it was called from */
-		p->n = before + 1;
+	if (r ==
+	    -ENOTSUP) { /* it ends in what is only known when it runs: then where it was called from */
+		p->n = inside;
 		dear_out = 0;
 		r = add_after_calls(p, e, va, flags, &dear_out);
+	} else if (!r && dear_out && rs_elf_is_executable(e)) {
+		cheaper_calls(p, e, va, flags, inside, &dear_out);
 	}
 	if (!r && p->dear < !entry.cheap + dear_out)
 		p->dear = !entry.cheap + dear_out;

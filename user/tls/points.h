@@ -26,9 +26,9 @@ struct rs_tls_point {
 struct rs_tls_points {
 	struct rs_tls_point v[RS_TLS_POINTS];
 	size_t n;
-	unsigned dear;	   /* single-stepped instructions that the dearest call comes by: 0, 1, 2 */
+	unsigned dear;	  /* single-stepped instructions that the dearest call comes by: 0, 1, 2 */
 	const char *name; /* of the library; static */
-	char what[160];   /* which functions, and how; or why not */
+	char what[160];	  /* which functions, and how; or why not */
 };
 
 enum rs_tls_library {
@@ -51,10 +51,12 @@ int rs_tls_find(enum rs_tls_library lib, const struct rs_elf *e, struct rs_tls_p
 /* Cookies of rs_tls_enter and rs_tls_leave (bpf/probes/tls.bpf.c). */
 #define RS_TLS_COOKIE_OUT    (1u << 16) /* a write */
 #define RS_TLS_COOKIE_COUNTP (1u << 17) /* the count is where the fourth argument points */
+#define RS_TLS_COOKIE_REG                                                                          \
+	24 /* bits from there on: number of the register that has the result; 0: its own */
 
 /* Adds a point at an address. 0 or -errno. */
-int rs_tls_add(struct rs_tls_points *p, const struct rs_elf *e, enum rs_uprobe_prog prog, uint64_t va,
-	       uint64_t cookie, bool cheap);
+int rs_tls_add(struct rs_tls_points *p, const struct rs_elf *e, enum rs_uprobe_prog prog,
+	       uint64_t va, uint64_t cookie, bool cheap);
 
 /* Adds the points of a function f(session, buffer, length[, count]): where it begins, and where it
  * returns. flags: RS_TLS_COOKIE_*. 0 or -errno: -ENOTSUP: its returns cannot be found. */
