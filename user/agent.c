@@ -20,6 +20,7 @@
 #include "kernel/kernel.h"
 #include "loop/loop.h"
 #include "pipeline.h"
+#include "settings.h"
 #include "source/tev.h"
 #include "status/control.h"
 #include "status/page.h"
@@ -48,6 +49,7 @@ struct agent {
 	struct rs_sampler sampler;
 	struct rs_discover discover;
 	struct rs_gos gos;
+	struct rs_reload reload; /* `run` */
 	struct rs_control control;
 	struct rs_page page;
 	struct rs_sandbox rights;
@@ -287,6 +289,47 @@ static void on_child(struct agent *a)
 	rs_loop_stop(&a->loop);
 }
 
+/* -- settings -- */
+
+/* What may change while the agent runs. cfg stays until the next call. */
+static void apply(void *arg, const struct rs_config *cfg)
+{
+	struct agent *a = arg;
+	struct str unknown = rs_trace_configure(&a->pl.trace, cfg);
+
+	if (unknown.len)
+		rs_warn("propagators: '%.*s' is not known, the others are used", STR_ARG(unknown));
+	/* Both were looked at before (rs_settings_check). */
+	(void)rs_trace_redact(&a->pl.trace, cfg);
+	rs_sampler_release(&a->sampler);
+	if (!rs_sampler_configure(&a->sampler, cfg))
+		rs_warn("--sampler-arg %s: not a number from 0 to 1; taken for 1",
+			cfg->sampler_arg);
+	rs_log_set_level((enum rs_log_level)cfg->log_level);
+	a->pl.o.request_timeout_ns = cfg->request_timeout;
+	a->pl.skip_probes = !cfg->trace_probes;
+	a->pl.procs.extra = str_c(cfg->resource_attributes);
+	discover(a, cfg);
+	if (tell_ports(a))
+		rs_warn("the kernel side cannot be told which ports rules name");
+	if (a->reload.napplied)
+		rs_kernel_adopt(a->kernel, 0);
+	rs_procs_relearn(&a->pl.procs);
+}
+
+static void reload(struct agent *a)
+{
+	struct rs_reload *r = &a->reload;
+
+	if (rs_reload_run(r, rs_clock_mono()))
+		rs_error("reload: %s; going on as before", r->err);
+	else
+		rs_info("reloaded%s%s: %d settings applied, %d need a restart%s%s",
+			r->start->config ? " " : "", r->start->config ? r->start->config : "",
+			r->napplied, r->nrestart, r->nrestart ? ", such as --" : "",
+			r->nrestart ? r->restart[0] : "");
+}
+
 static void on_signal(void *arg, int signo, bool sent)
 {
 	struct agent *a = arg;
@@ -294,7 +337,7 @@ static void on_signal(void *arg, int signo, bool sent)
 	if (signo == SIGCHLD)
 		on_child(a);
 	else if (signo == SIGHUP && a->cfg->command == RS_CMD_run)
-		return; /* a service outlives the terminal it was started from */
+		reload(a);
 	else if (!a->child || a->child_ended)
 		stop(a, RS_EXIT_OK);
 	else if (sent)
@@ -405,6 +448,22 @@ static int open_output(struct agent *a)
 	return RS_EXIT_OK;
 }
 
+static void config_status(struct rs_status *s, const struct agent *a)
+{
+	const struct rs_reload *r = &a->reload;
+	char list[2048] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < r->nrestart && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? " " : "",
+				      r->restart[i]);
+	s->config_file = a->cfg->config ? rs_status_str(s, str_c(a->cfg->config)) : "";
+	s->config_error = rs_status_str(s, str_c(r->err));
+	s->config_restart = rs_status_str(s, str_c(list));
+	if (r->done_ns)
+		s->reload_age_ns = rs_clock_mono() - r->done_ns;
+}
+
 static void on_status(void *arg, struct rs_status *s)
 {
 	struct agent *a = arg;
@@ -423,14 +482,33 @@ static void on_status(void *arg, struct rs_status *s)
 	};
 
 	s->command = rs_command_info[cfg->command].name;
+	config_status(s, a);
 	rs_agent_status(s, &v);
+}
+
+/* "reload": answered at once. */
+static int reload_request(struct agent *a, struct rs_control_client *cl)
+{
+	size_t len = 0;
+	char *text;
+
+	reload(a);
+	text = rs_reload_json(&a->reload, &len);
+	if (text)
+		rs_control_say(cl, text, len);
+	free(text);
+	rs_control_end(cl);
+	return 0;
 }
 
 static int on_request(void *arg, struct rs_control_client *cl, struct str line)
 {
 	struct agent *a = arg;
-	int rc = a->record ? -ENOENT : rs_dump_request(&a->dump, &a->pl, &a->loop, cl, line);
+	int rc;
 
+	if (a->cfg->command == RS_CMD_run && str_eq(line, STR("reload")))
+		return reload_request(a, cl);
+	rc = a->record ? -ENOENT : rs_dump_request(&a->dump, &a->pl, &a->loop, cl, line);
 	return rc == -ENOENT ? rs_report_request(a->cfg, cl, line) : rc;
 }
 
@@ -501,6 +579,7 @@ static int start(struct agent *a)
 			STR_ARG(unknown));
 		return RS_EXIT_USAGE;
 	}
+	a->reload = (struct rs_reload){ .start = a->cfg, .apply = apply, .arg = a };
 	discover(a, a->cfg);
 	a->pl.procs.discover = &a->discover;
 	a->pl.procs.tell = on_decision;
@@ -610,6 +689,7 @@ static void release(struct agent *a)
 	rs_out_close(&a->out);
 	rs_exporters_close(&a->exporters);
 	rs_sampler_release(&a->sampler);
+	rs_reload_release(&a->reload);
 	rs_loop_timer_stop(&a->loop, &a->drain);
 	rs_loop_timer_stop(&a->loop, &a->tick);
 	rs_loop_timer_stop(&a->loop, &a->end);

@@ -13,4 +13,7 @@
 /* For a command that takes no arguments beside options: says so and returns -EINVAL when there are some. */
 int rs_cmd_no_args(const struct rs_config *cfg);
 
+/* `run --check-config`: can the agent run with this? Says so. */
+int rs_cmd_check_config(const struct rs_config *cfg);
+
 #endif

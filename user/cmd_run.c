@@ -5,5 +5,7 @@
 
 int rs_cmd_run(struct rs_config *cfg)
 {
-	return rs_cmd_no_args(cfg) ? RS_EXIT_USAGE : rs_agent_capture(cfg);
+	if (rs_cmd_no_args(cfg))
+		return RS_EXIT_USAGE;
+	return cfg->check_config ? rs_cmd_check_config(cfg) : rs_agent_capture(cfg);
 }

@@ -159,6 +159,118 @@ void rs_docs_man(FILE *out)
 	      out);
 }
 
+/* -- the sample of a config file -- */
+
+#define SAMPLE_WIDTH 100
+
+/* Words as a comment at this depth, line by line. */
+static void put_comment(FILE *out, int indent, const char *text)
+{
+	struct str rest = str_c(text), word;
+	int at = 0;
+
+	while (rest.len) {
+		rest = str_cut(rest, ' ', &word);
+		if (at && at + 1 + (int)word.len > SAMPLE_WIDTH) {
+			fputc('\n', out);
+			at = 0;
+		}
+		if (!at)
+			at = fprintf(out, "%*s# %.*s", indent, "", STR_ARG(word));
+		else
+			at += fprintf(out, " %.*s", STR_ARG(word));
+	}
+	fputc('\n', out);
+}
+
+/* A value to begin with: the default, or what the value looks like. */
+static void put_value(FILE *out, const struct rs_option *o)
+{
+	switch ((enum rs_option_type)o->type) {
+	case RS_OT_BOOL:
+		fputs("false", out);
+		break;
+	case RS_OT_PIDS:
+	case RS_OT_PORTS:
+	case RS_OT_COMMS:
+	case RS_OT_RULES:
+		fputs("[]", out);
+		break;
+	default:
+		/* Some defaults and placeholders would mean something in YAML. */
+		if (o->def && !strpbrk(o->def, ":,[]{}#&*!|>'\"%@`"))
+			fputs(o->def, out);
+		else
+			fprintf(out, "'%s'", o->def ? o->def : o->arg);
+		break;
+	}
+}
+
+static void put_sample_option(FILE *out, int indent, enum rs_option_id id)
+{
+	const struct rs_option *o = &rs_options[id];
+	char variable[RS_OPTION_PATH], text[1024];
+
+	snprintf(text, sizeof(text), "%s%s%s%s (--%s, %s%s%s)", o->type == RS_OT_ENUM ? o->arg : "",
+		 o->type == RS_OT_ENUM ? ": " : "", o->help,
+		 o->def || o->type == RS_OT_BOOL || rs_option_is_list(o) ? "" : " [none]", o->name,
+		 rs_option_variable(id, variable), o->env ? " " : "", o->env ? o->env : "");
+	put_comment(out, indent, text);
+	fprintf(out, "%*s# %s: ", indent, "", rs_option_key(id));
+	put_value(out, o);
+	fputs("\n", out);
+}
+
+/* The section's own options, wherever they stand in the list, then the sections below it. */
+static void put_sample_section(FILE *out, int indent, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (int i = 0; i < RS_SECTION_COUNT; i++) {
+		const struct rs_section *s = &rs_sections[i];
+
+		for (int id = s->first; id < s[1].first; id++) {
+			if (strcmp(s->path, path) ||
+			    !(rs_options[id].commands & 1u << RS_CMD_run) ||
+			    !rs_option_in_file((enum rs_option_id)id))
+				continue;
+			put_sample_option(out, indent, (enum rs_option_id)id);
+		}
+	}
+	for (int i = 0; i < RS_SECTION_COUNT; i++) {
+		const char *p = rs_sections[i].path, *key = p + n + (n > 0);
+
+		if (!*rs_sections[i].help || strlen(p) <= n || strncmp(p, path, n) ||
+		    (n && p[n] != '.') || strchr(key, '.'))
+			continue;
+		fputc('\n', out);
+		put_comment(out, indent, rs_sections[i].help);
+		fprintf(out, "%*s%s:\n", indent, "", key);
+		put_sample_section(out, indent + 2, p);
+	}
+}
+
+void rs_docs_sample(FILE *out)
+{
+	fputs("# ringspan's config file, with every option at its default. Flags are stronger than variables, and\n"
+	      "# those stronger than this file; each option says in brackets which they are. `ringspan config check\n"
+	      "# FILE` tells whether a file is right, `ringspan reload` (or SIGHUP) makes the agent read it again.\n"
+	      "# At the top every option may also be given by its flag's name.\n\n",
+	      out);
+	put_sample_section(out, 0, "");
+	fputs("\n# Rules of discovery, for discovery: include: and exclude:. All conditions of a rule must hold, each\n"
+	      "# by one of its values.\n"
+	      "#\n"
+	      "#   include:\n"
+	      "#     - exe: [node, /opt/*/bin/server]\n"
+	      "#       service: shop\n"
+	      "#\n",
+	      out);
+	for (int i = 0; i < RS_RK_COUNT; i++)
+		fprintf(out, "#   %-10s %-20s %s\n", rs_rule_keys[i].name, rs_rule_keys[i].arg,
+			rs_rule_keys[i].help);
+}
+
 /* "--pid --comm …" of one command. */
 static void put_words(FILE *out, int command)
 {

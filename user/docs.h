@@ -7,6 +7,8 @@
 
 /* ringspan(1) in man's language. */
 void rs_docs_man(FILE *out);
+/* A config file with every option that `run` takes, explained; all of them commented out. */
+void rs_docs_sample(FILE *out);
 /* A completion script for bash. */
 void rs_docs_bash(FILE *out);
 

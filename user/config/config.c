@@ -621,6 +621,8 @@ int rs_config_load(struct rs_config *cfg, int argc, char **argv)
 	struct str text;
 	int err;
 
+	cfg->argc = argc;
+	cfg->argv = argv;
 	/* Flags first: they say which file. What they set is not set again from weaker sources. */
 	err = parse_flags(cfg, argc, argv);
 	if (err || cfg->help)

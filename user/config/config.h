@@ -96,6 +96,8 @@ struct rs_config {
 #undef RS_OPTION
 	uint8_t source[RS_O_COUNT]; /* enum rs_config_source */
 	enum rs_command_id command;
+	int argc; /* as given to rs_config_load */
+	char **argv;
 	char *const *args; /* what is not an option, before --; borrowed from argv */
 	int nargs;
 	char *const *cmd; /* what follows --, NULL-terminated as argv is; NULL without -- */

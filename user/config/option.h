@@ -47,7 +47,7 @@ const char *rs_option_variable(enum rs_option_id id, char buf[RS_OPTION_PATH]);
 /* Can the config file, or a variable, set it? */
 static inline bool rs_option_in_file(enum rs_option_id id)
 {
-	return id != RS_O_help && id != RS_O_config;
+	return id != RS_O_help && id != RS_O_config && id != RS_O_check_config && id != RS_O_sample;
 }
 /* Or only a flag, of this command? */
 bool rs_option_flag_only(const struct rs_config *cfg, enum rs_option_id id);

@@ -148,6 +148,23 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 	return add_from_environment(x, cfg, err, size);
 }
 
+int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size)
+{
+	struct str rest = str_c(cfg->exporter), one, name;
+	char text[64];
+
+	if (cfg->source[RS_O_exporter] == RS_FROM_OTEL)
+		return 0; /* what is unknown there is ignored */
+	while (rest.len) {
+		rest = str_cut(rest, ',', &one);
+		str_cut(str_trim(one), '=', &name);
+		snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
+		if (name.len && !str_eq(name, STR("none")) && !rs_exporter_find(alias(cfg, name)))
+			return unknown(text, err, size);
+	}
+	return 0;
+}
+
 void rs_exporters_batch(struct rs_exporters *x, const struct rs_batch *b)
 {
 	for (int i = 0; i < x->n; i++)

@@ -31,6 +31,8 @@ struct rs_exporters {
 /* x is zeroed but for on_rate. cfg must outlive it. 0, or -errno with a line in err (-EINVAL: a mistake of the user's). */
 int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct rs_config *cfg,
 		      char *err, size_t size);
+/* Are they exporters that there are? Opens nothing. 0, or -EINVAL with a line in err. */
+int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size);
 /* Never blocks; what cannot be kept is counted. */
 void rs_exporters_batch(struct rs_exporters *x, const struct rs_batch *b);
 /* Sends what is queued, turning the loop; until all is gone, the time is over or the loop is stopped. */

@@ -55,7 +55,7 @@ void rs_status_init(struct rs_status *s)
 	s->protocols_end = &s->protocols;
 	s->services_end = &s->services;
 	s->exporters_end = &s->exporters;
-	s->last_record_age_ns = s->last_span_age_ns = RS_STATUS_NEVER;
+	s->last_record_age_ns = s->last_span_age_ns = s->reload_age_ns = RS_STATUS_NEVER;
 	s->version = RS_VERSION;
 	s->pid = (uint32_t)getpid();
 	if (!uname(&uts))
@@ -352,6 +352,17 @@ static json_t *rights(const struct rs_status *s)
 	return o;
 }
 
+static json_t *config(const struct rs_status *s)
+{
+	json_t *o = json_object();
+
+	set_str(o, "file", s->config_file);
+	set_str(o, "error", s->config_error);
+	set_str(o, "restart", s->config_restart);
+	set_age(o, "reload_age_ns", s->reload_age_ns);
+	return o;
+}
+
 static json_t *usage(const struct rs_status *s)
 {
 	json_t *o = json_object();
@@ -380,6 +391,7 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 	set_str(o, "kernel", s->kernel);
 	set_str(o, "state", state[s->state]);
 	set_str(o, "reason", s->reason);
+	json_object_set_new(o, "config", config(s));
 	json_object_set_new(o, "capture", capture(s));
 	set_age(o, "last_span_age_ns", s->last_span_age_ns);
 	json_object_set_new(o, "processes", processes(s));

@@ -9,6 +9,8 @@
  *
  *   version command pid uptime_ns kernel     command: run, trace or record
  *   state reason                             capturing, starting, stopping, failed; reason: why, or ""
+ *   config{file, error, restart, reload_age_ns}   of the last reload: why it was refused, or ""; which changed
+ *                                            options (with blanks between) wait for a restart
  *   capture{backend, connections, last_record_age_ns,
  *           probes[{name, purpose, state, reason}]}      state: attached, off, failed
  *   last_span_age_ns
@@ -123,6 +125,8 @@ struct rs_status {
 	const char *backend; /* "socket", "syscall", "replay" */
 	uint64_t connections;
 	uint64_t last_record_age_ns, last_span_age_ns;
+	const char *config_file, *config_error, *config_restart;
+	uint64_t reload_age_ns;
 	struct rs_status_probe *probes, **probes_end;
 	struct rs_status_process *processes, **processes_end;
 	struct rs_status_protocol *protocols, **protocols_end;

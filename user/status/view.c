@@ -280,6 +280,25 @@ static bool is_blind(const json_t *row)
 	       json_string_length(json_object_get(row, "remedy"));
 }
 
+/* Only when something of it is not as its writer thinks. */
+static void put_config(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *config = json_object_get(o, "config");
+	char error[600], restart[600];
+	struct facts f;
+
+	text(config, "error", error, sizeof(error), 0);
+	text(config, "restart", restart, sizeof(restart), 0);
+	if (!*error && !*restart)
+		return;
+	facts_begin(&f, out, v, "Config");
+	if (*error)
+		fact(&f, v->style.red, "not reloaded: %s", error);
+	if (*restart)
+		fact(&f, v->style.yellow, "needs a restart: %s", restart);
+	fputc('\n', out);
+}
+
 static void put_losses(FILE *out, const struct rs_view *v, const json_t *o)
 {
 	const json_t *ledger = json_object_get(o, "ledger"), *row;
@@ -727,6 +746,7 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out)
 		TEXT(o, "kernel", 60));
 	put_capture(out, v, o);
 	put_traffic(out, v, o);
+	put_config(out, v, o);
 	put_losses(out, v, o);
 	put_exports(out, v, o);
 	put_cost(out, v, o);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/option.h"
+#include "export/exporters.h"
+#include "trace/trace.h"
+
+static const bool live[RS_O_COUNT] = {
+	/* discovery */
+	[RS_O_include] = true,
+	[RS_O_exclude] = true,
+	[RS_O_others] = true,
+	[RS_O_trace_agents] = true,
+	[RS_O_trace_probes] = true,
+	/* traces */
+	[RS_O_request_timeout] = true,
+	[RS_O_propagators] = true,
+	[RS_O_join] = true,
+	[RS_O_events] = true,
+	[RS_O_sdk] = true,
+	[RS_O_max_attributes] = true,
+	[RS_O_max_events] = true,
+	[RS_O_max_links] = true,
+	[RS_O_max_event_attributes] = true,
+	[RS_O_max_link_attributes] = true,
+	[RS_O_max_value_length] = true,
+	/* spans */
+	[RS_O_redact_query] = true,
+	[RS_O_drop_attribute] = true,
+	[RS_O_capture_request_header] = true,
+	[RS_O_capture_response_header] = true,
+	[RS_O_resource_attributes] = true,
+	/* sampling */
+	[RS_O_sampler] = true,
+	[RS_O_sampler_arg] = true,
+	[RS_O_keep_errors] = true,
+	[RS_O_keep_slow] = true,
+	[RS_O_max_span_rate] = true,
+	[RS_O_log_level] = true,
+};
+
+bool rs_settings_live(enum rs_option_id id)
+{
+	return live[id];
+}
+
+int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
+{
+	struct rs_redact redact;
+	struct str unknown =
+		rs_redact_init(&redact, &(struct rs_redact_lists){
+						.query = cfg->redact_query,
+						.drop = cfg->drop_attribute,
+						.request = cfg->capture_request_header,
+						.response = cfg->capture_response_header,
+					});
+	char *end;
+
+	if (unknown.len) {
+		snprintf(
+			err, size,
+			"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
+			STR_ARG(unknown));
+		return -EINVAL;
+	}
+	if (cfg->sampler_arg && cfg->source[RS_O_sampler_arg] != RS_FROM_OTEL) {
+		double ratio = strtod(cfg->sampler_arg, &end);
+
+		if (*end || !(ratio >= 0 && ratio <= 1)) {
+			snprintf(err, size, "sampler-arg: '%s' is not a number from 0 to 1",
+				 cfg->sampler_arg);
+			return -EINVAL;
+		}
+	}
+	return rs_exporters_check(cfg, err, size);
+}
+
+/* -- what has changed -- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_values(const struct rs_rule_value *a, const struct rs_rule_value *b)
+{
+	for (; a && b; a = a->next, b = b->next) {
+		if (!same_text(a->glob, b->glob) || !same_text(a->key, b->key) ||
+		    a->first != b->first || a->last != b->last)
+			return false;
+	}
+	return a == b;
+}
+
+static bool same_rules(const struct rs_rules *x, const struct rs_rules *y)
+{
+	const struct rs_rule *a = x->first, *b = y->first;
+
+	for (; a && b; a = a->next, b = b->next) {
+		if (a->given != b->given || !same_values(a->exe, b->exe) ||
+		    !same_values(a->comm, b->comm) || !same_values(a->port, b->port) ||
+		    !same_values(a->user, b->user) || !same_values(a->cgroup, b->cgroup) ||
+		    !same_values(a->container, b->container) || !same_values(a->pod, b->pod) ||
+		    !same_values(a->k8s_namespace, b->k8s_namespace) ||
+		    !same_values(a->label, b->label) || !same_text(a->service, b->service) ||
+		    a->protocols != b->protocols || a->sample != b->sample ||
+		    a->depth != b->depth || a->tls != b->tls)
+			return false;
+	}
+	return a == b;
+}
+
+static bool same(enum rs_option_id id, const struct rs_config *x, const struct rs_config *y)
+{
+	const struct rs_option *o = &rs_options[id];
+	const void *a = (const char *)x + o->offset, *b = (const char *)y + o->offset;
+
+	switch ((enum rs_option_type)o->type) {
+	case RS_OT_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case RS_OT_ENUM:
+		return *(const int *)a == *(const int *)b;
+	case RS_OT_STR:
+		return same_text(*(const char *const *)a, *(const char *const *)b);
+	case RS_OT_UINT:
+	case RS_OT_BYTES:
+	case RS_OT_DURATION:
+		return *(const uint64_t *)a == *(const uint64_t *)b;
+	case RS_OT_PIDS:
+		return memcmp(a, b, sizeof(struct rs_config_pids)) == 0;
+	case RS_OT_PORTS:
+		return memcmp(a, b, sizeof(struct rs_config_ports)) == 0;
+	case RS_OT_COMMS:
+		return memcmp(a, b, sizeof(struct rs_config_comms)) == 0;
+	case RS_OT_RULES:
+		return same_rules(a, b);
+	}
+	return true;
+}
+
+const struct rs_config *rs_reload_now(const struct rs_reload *r)
+{
+	return r->live ? r->live : r->start;
+}
+
+static void compare(struct rs_reload *r, const struct rs_config *fresh)
+{
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		enum rs_option_id o = (enum rs_option_id)id;
+
+		if (!(rs_options[id].commands & 1u << fresh->command))
+			continue;
+		if (live[id] && !same(o, rs_reload_now(r), fresh))
+			r->applied[r->napplied++] = rs_options[id].name;
+		else if (!live[id] && !same(o, r->start, fresh))
+			r->restart[r->nrestart++] = rs_options[id].name;
+	}
+}
+
+static void drop(struct rs_config *cfg)
+{
+	if (cfg)
+		rs_config_release(cfg);
+	free(cfg);
+}
+
+int rs_reload_run(struct rs_reload *r, uint64_t now_ns)
+{
+	struct rs_config *fresh = malloc(sizeof(*fresh)), *old = r->live;
+	int err;
+
+	r->done_ns = now_ns;
+	r->napplied = r->nrestart = 0;
+	r->err[0] = 0;
+	if (!fresh) {
+		snprintf(r->err, sizeof(r->err), "out of memory");
+		return -ENOMEM;
+	}
+	rs_config_init(fresh, r->start->command);
+	err = rs_config_load(fresh, r->start->argc, r->start->argv);
+	if (err)
+		memcpy(r->err, fresh->err, sizeof(r->err));
+	else
+		err = rs_settings_check(fresh, r->err, sizeof(r->err));
+	if (err) {
+		drop(fresh);
+		return err;
+	}
+	compare(r, fresh);
+	r->apply(r->arg, fresh);
+	r->live = fresh;
+	drop(old);
+	return 0;
+}
+
+void rs_reload_release(struct rs_reload *r)
+{
+	drop(r->live);
+	r->live = NULL;
+}
+
+static json_t *names(const char *const *list, int n)
+{
+	json_t *a = json_array();
+
+	for (int i = 0; i < n; i++)
+		json_array_append_new(a, json_string(list[i]));
+	return a;
+}
+
+char *rs_reload_json(const struct rs_reload *r, size_t *ret_len)
+{
+	json_t *o = json_object();
+	char *text, *line = NULL;
+
+	json_object_set_new(o, "file", json_string(r->start->config ? r->start->config : ""));
+	json_object_set_new(o, "error", json_string(r->err));
+	json_object_set_new(o, "applied", names(r->applied, r->napplied));
+	json_object_set_new(o, "restart", names(r->restart, r->nrestart));
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	if (text)
+		line = malloc(strlen(text) + 2);
+	if (line) {
+		*ret_len = strlen(text) + 1;
+		memcpy(line, text, *ret_len - 1);
+		line[*ret_len - 1] = '\n';
+		line[*ret_len] = 0;
+	}
+	free(text);
+	return line;
+}
