@@ -2,6 +2,7 @@
 #include "pipeline_parts.h"
 
 #include "proto/http1.h"
+#include "proto/http2.h"
 
 /*
  * The flow, top to bottom:
@@ -43,7 +44,9 @@ static void end_confused(struct rs_pipeline *pl, struct rs_conn *c, uint64_t ts_
 
 static struct str user_agent(const struct rs_exchange *x)
 {
-	return x->ops == &rs_proto_http1 ? rs_x_req(x, RS_F_HTTP1_USER_AGENT) : STR_NONE;
+	return x->ops == &rs_proto_http1 || x->ops == &rs_proto_http2
+		       ? rs_x_req(x, RS_F_HTTP_USER_AGENT)
+		       : STR_NONE;
 }
 
 /* The kubelet asks a container whether it lives. */
@@ -62,12 +65,14 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 {
 	struct rs_feed *f = arg;
 	struct rs_pipeline *pl = f->pl;
+	bool in_order = !rs_l7_numbered(&f->c->l7);
 	struct rs_open *o;
 
-	if ((m->type == RS_MSG_RESPONSE || m->type == RS_MSG_INTERIM) &&
+	if (in_order && (m->type == RS_MSG_RESPONSE || m->type == RS_MSG_INTERIM) &&
 	    (m->flags & RS_MSGF_RESYNC))
 		end_missed(pl, f->c, m);
-	if (m->type == RS_MSG_REQUEST && ((m->flags & RS_MSGF_RESYNC) || f->c->unseen_request))
+	if (in_order && m->type == RS_MSG_REQUEST &&
+	    ((m->flags & RS_MSGF_RESYNC) || f->c->unseen_request))
 		end_confused(pl, f->c, m->start_ns);
 	if (m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END)
 		f->c->unseen_request = m->type == RS_MSG_REQUEST_END && unseen(m);
@@ -91,7 +96,7 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 	if (!o->finished)
 		return;
 	rs_pl_finish(pl, o);
-	if (m->type == RS_MSG_RESPONSE_END && unseen(m))
+	if (in_order && m->type == RS_MSG_RESPONSE_END && unseen(m))
 		end_confused(pl, f->c, m->end_ns);
 }
 
@@ -303,7 +308,9 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	if (ev->off > c->next_off[dir]) {
 		pl->n.v[RS_C_CONN_LOST]++;
 		/* Inside a body of known length nothing of interest is missing. */
-		if (ev->off - c->next_off[dir] > c->l7.s[dir].skip)
+		if (rs_l7_numbered(&c->l7))
+			c->synced = false;
+		else if (ev->off - c->next_off[dir] > c->l7.s[dir].skip)
 			rs_pl_end_exchanges(pl, c, rs_pair_lost(c, ev->dir), RS_XEND_LOST,
 					    ev->h.ts_ns);
 	}
@@ -319,6 +326,8 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	rs_l7_data(&c->l7, &pl->l7, ev, rs_pl_message, &f);
 	if (c->l7.s[dir].out_of_step)
 		c->missed_ns[dir] = ev->h.ts_ns;
+	if (c->l7.s[dir].lost_ns + 1 >= ev->h.ts_ns && !pl->lost_ns)
+		pl->lost_ns = ev->h.ts_ns;
 }
 
 static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)

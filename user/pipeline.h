@@ -61,7 +61,9 @@ struct rs_pipeline {
 		uint64_t requests, spans, errors;
 	} proto[RS_PROTO_COUNT];
 	struct rs_services services;
-	bool done;	       /* max_spans were made, and flushed */
+	bool done; /* max_spans were made, and flushed */
+	/* Since when exchanges may be open that have ended in what was lost; 0: none. */
+	uint64_t lost_ns;
 	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
 	uint64_t now;	       /* time of the newest record or tick, CLOCK_MONOTONIC */
 

@@ -20,6 +20,8 @@ void rs_pl_end_exchanges(struct rs_pipeline *pl, struct rs_conn *c, const struct
 
 		if (o == keep)
 			continue;
+		if (rs_pair_doubtful(o))
+			why = RS_XEND_LOST;
 		/* Perhaps it was answered, in what could not be read. */
 		if (!o->x.has_response &&
 		    o->x.start_ns <=
@@ -135,6 +137,28 @@ void rs_pl_release_held(struct rs_pipeline *pl, bool all)
  * nobody), and it is forgotten when no connection is left. */
 #define PROC_GRACE_NS 200000000ull
 
+/* An exchange that may have ended in what was lost is waited for so long. */
+#define DOUBT_NS 10000000000ull
+
+static void end_doubtful(struct rs_pipeline *pl)
+{
+	struct rs_list *pos, *tmp;
+
+	if (!pl->lost_ns || pl->now - pl->lost_ns < DOUBT_NS)
+		return;
+	pl->lost_ns = 0;
+	rs_list_for_each_safe (pos, tmp, &pl->pair.all) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_all);
+
+		if (!rs_pair_doubtful(o))
+			continue;
+		if (pl->now - o->heard_ns >= DOUBT_NS)
+			rs_pl_end_open(pl, o, RS_XEND_LOST, o->heard_ns);
+		else
+			pl->lost_ns = pl->now;
+	}
+}
+
 void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 {
 	struct rs_list *pos, *tmp;
@@ -167,6 +191,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 			break;
 		rs_pl_end_open(pl, o, RS_XEND_TIMEOUT, pl->now);
 	}
+	end_doubtful(pl);
 	rs_pl_release_held(pl, false);
 }
 

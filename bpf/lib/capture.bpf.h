@@ -55,6 +55,8 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 	c->skip[0] = p ? p->skip_until[0] : 0;
 	c->skip[1] = p ? p->skip_until[1] : 0;
 	c->stop = p ? p->stop : 0;
+	if (p && p->whole)
+		c->whole = 1;
 }
 
 #define RS_HTTP 0x50545448 /* "HTTP", as a little-endian number: a response begins so */
@@ -82,6 +84,9 @@ static __always_inline bool rs_is_request(const struct rs_scratch *s, __u64 at, 
 	}
 	return false;
 }
+
+#define RS_PREFACE                                                                                 \
+	0x4854202a20495250 /* "PRI * HT": HTTP/2's connection preface (RFC 9113 3.4) begins so */
 
 /*
  * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a
@@ -190,6 +195,9 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.len = len;
 	s->ev.cap = cap;
 	open = fresh ? 0 : c->head[dir];
+	/* Said here, not by user space: what follows at once is framing too, in both directions. */
+	if (cap >= 24 && *(const __u64 *)s->data == RS_PREFACE)
+		c->whole = 1;
 	if (!open && rs_begins_message(s, cap, fresh)) {
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;

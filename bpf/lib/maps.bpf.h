@@ -27,7 +27,7 @@ struct rs_conn {
 	__u8 closed;  /* 1 << enum rs_ev_how, emitted */
 	__u8 present; /* older than the agent */
 	__u8 tcp;
-	__u8 whole;   /* requests are pipelined: heads stand anywhere, segments are copied whole */
+	__u8 whole; /* pipelined requests, or HTTP/2: heads stand anywhere, segments are copied whole */
 	__u8 readers; /* more than one thread reads */
 	__u8 plain;   /* of struct rs_tls: offsets and policy are those of the plain text */
 	__u8 tls;     /* the socket carries TLS records */

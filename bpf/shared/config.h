@@ -59,7 +59,7 @@ struct rs_bpf_policy {
 	__u64 skip_until
 		[2]; /* per direction: bytes before this offset are body, do not copy them */
 	__u32 stop;  /* 1: nothing of this connection is of interest */
-	__u32 pad_;
+	__u32 whole; /* 1: copy segments whole: framing stands anywhere in them */
 };
 
 #endif

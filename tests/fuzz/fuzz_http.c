@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		x.req[x.nreq].id = (uint16_t)(RS_F_PROTO + (unsigned)(uint8_t)line.ptr[0] % 16);
 		x.req[x.nreq++].value = str_from(line, 1);
-		if (x.nresp == 0 && x.req[x.nreq - 1].id == RS_F_HTTP1_STATUS)
+		if (x.nresp == 0 && x.req[x.nreq - 1].id == RS_F_HTTP_STATUS)
 			x.resp[x.nresp++] = x.req[x.nreq - 1];
 	}
 	rs_arena_init(&arena, 65536, 0);

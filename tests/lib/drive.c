@@ -43,17 +43,17 @@ static const char *field_name(uint16_t id)
 		return "sentry=";
 	case RS_F_DATADOG_TRACE_ID:
 		return "dd=";
-	case RS_F_HTTP1_HOST:
+	case RS_F_HTTP_HOST:
 		return "host=";
-	case RS_F_HTTP1_USER_AGENT:
+	case RS_F_HTTP_USER_AGENT:
 		return "ua=";
-	case RS_F_HTTP1_FORWARDED:
+	case RS_F_HTTP_FORWARDED:
 		return "fwd=";
-	case RS_F_HTTP1_X_FORWARDED_FOR:
+	case RS_F_HTTP_X_FORWARDED_FOR:
 		return "xff=";
-	case RS_F_HTTP1_X_FORWARDED_HOST:
+	case RS_F_HTTP_X_FORWARDED_HOST:
 		return "xfh=";
-	case RS_F_HTTP1_X_FORWARDED_PROTO:
+	case RS_F_HTTP_X_FORWARDED_PROTO:
 		return "xfp=";
 	default:
 		return "";

@@ -345,18 +345,18 @@ static void check_row(const struct http_row *r)
 	x.request_done = !r->request_open;
 	x.req_body = r->req_body;
 	x.resp_body = r->resp_body;
-	add(x.req, &x.nreq, RS_F_HTTP1_METHOD, or (r->method, "GET").ptr);
-	add(x.req, &x.nreq, RS_F_HTTP1_TARGET, or (r->target, "/x").ptr);
-	add(x.req, &x.nreq, RS_F_HTTP1_VERSION, or (r->version, "1.1").ptr);
-	add(x.req, &x.nreq, RS_F_HTTP1_HOST, r->host);
-	add(x.req, &x.nreq, RS_F_HTTP1_USER_AGENT, r->agent);
-	add(x.req, &x.nreq, RS_F_HTTP1_FORWARDED, r->forwarded);
-	add(x.req, &x.nreq, RS_F_HTTP1_X_FORWARDED_FOR, r->xff);
-	add(x.req, &x.nreq, RS_F_HTTP1_X_FORWARDED_HOST, r->xfh);
-	add(x.req, &x.nreq, RS_F_HTTP1_X_FORWARDED_PROTO, r->xfp);
+	add(x.req, &x.nreq, RS_F_HTTP_METHOD, or (r->method, "GET").ptr);
+	add(x.req, &x.nreq, RS_F_HTTP_TARGET, or (r->target, "/x").ptr);
+	add(x.req, &x.nreq, RS_F_HTTP_VERSION, or (r->version, "1.1").ptr);
+	add(x.req, &x.nreq, RS_F_HTTP_HOST, r->host);
+	add(x.req, &x.nreq, RS_F_HTTP_USER_AGENT, r->agent);
+	add(x.req, &x.nreq, RS_F_HTTP_FORWARDED, r->forwarded);
+	add(x.req, &x.nreq, RS_F_HTTP_X_FORWARDED_FOR, r->xff);
+	add(x.req, &x.nreq, RS_F_HTTP_X_FORWARDED_HOST, r->xfh);
+	add(x.req, &x.nreq, RS_F_HTTP_X_FORWARDED_PROTO, r->xfp);
 	x.has_response = !r->status || r->status[0];
 	if (x.has_response)
-		add(x.resp, &x.nresp, RS_F_HTTP1_STATUS, or (r->status, "200").ptr);
+		add(x.resp, &x.nresp, RS_F_HTTP_STATUS, or (r->status, "200").ptr);
 
 	rs_arena_init(&arena, 65536, 0);
 	rs_build_init(&b, &span, &arena);
@@ -474,7 +474,7 @@ static void test_redact(void **state)
 	assert_int_equal(rs_redact_init(&r, &lists).len, 0);
 	st = calloc(1, rs_proto_http1.state_size);
 	assert_non_null(st);
-	rs_proto_http1.start(st, &r);
+	rs_proto_http1.start(st, &(struct rs_proto_env){ .redact = &r });
 	take(STR("GET /p?token=1&Token=2&Key=3&sig=4&key HTTP/1.1\r\nHost: h:81\r\nUser-Agent: u\r\n"
 		 "x-tenant: a\r\nX-TENANT:b\r\n  c\r\nAuthorization: Basic c2VjcmV0\r\nX-Gone: g\r\n"
 		 "X-Tenants: no\r\nAccept:\r\n\r\n"),

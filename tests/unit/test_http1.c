@@ -132,7 +132,7 @@ static const struct http_case cases[] = {
 	    A("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x05hello"),
 	    Q("GET /no HTTP/1.1\r\n\r\n"), A("HTTP/1.1 200 OK\r\n\r\n") },
 	  true,
-	  "> GET /ws 1.1\n> end 0\n< 101 1.1 tunnel\n< end 0\n" },
+	  "> GET /ws 1.1\n> end 0\n< 101 1.1 websocket tunnel\n< end 0\n" },
 	{ "connect",
 	  { Q("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"),
 	    A("HTTP/1.1 200 Connection established\r\nContent-Length: 9\r\n\r\n"),

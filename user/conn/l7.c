@@ -2,6 +2,7 @@
 #include "l7.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* DETECT: bytes of a first message held before a protocol must have been found. */
 #define DETECT_HOLD    8704
@@ -23,7 +24,7 @@ struct ctx {
 	struct rs_l7_env *env;
 	rs_msg_fn fn;
 	void *arg;
-	uint64_t ts_ns; /* of the close being handled */
+	uint64_t ts_ns; /* of the record being handled */
 	uint32_t seq;	/* of the first new byte, or 0 */
 };
 
@@ -31,18 +32,32 @@ int rs_l7_env_init(struct rs_l7_env *env)
 {
 	if (!env->counters)
 		return -EINVAL;
+	env->scratch = malloc(RS_PROTO_SCRATCH);
+	if (!env->scratch)
+		return -ENOMEM;
 	rs_windows_init(&env->windows);
-	for (unsigned i = 0; i < RS_PROTO_COUNT; i++)
-		rs_pool_init(&env->state[i], rs_protos[i]->state_size,
+	for (unsigned i = 0; i < RS_PROTO_COUNT; i++) {
+		const struct rs_proto_ops *ops = rs_protos[i];
+
+		rs_pool_init(&env->state[i], ops->state_size,
 			     env->max_conns ? env->max_conns : DEFAULT_CONNS);
+		for (unsigned k = 0; k < RS_PROTO_POOLS; k++)
+			rs_pool_init(&env->pool[i][k], ops->pool[k].size, ops->pool[k].max);
+		env->proto[i] = (struct rs_proto_env){ env->redact, env->pool[i], env->scratch };
+	}
 	return 0;
 }
 
 void rs_l7_env_release(struct rs_l7_env *env)
 {
+	free(env->scratch);
+	env->scratch = NULL;
 	rs_windows_release(&env->windows);
-	for (unsigned i = 0; i < RS_PROTO_COUNT; i++)
+	for (unsigned i = 0; i < RS_PROTO_COUNT; i++) {
 		rs_pool_release(&env->state[i]);
+		for (unsigned k = 0; k < RS_PROTO_POOLS; k++)
+			rs_pool_release(&env->pool[i][k]);
+	}
 }
 
 static void count(struct rs_l7_env *env, enum rs_counter id, uint64_t n)
@@ -67,8 +82,11 @@ static void drop_held(struct rs_l7_env *env, struct rs_stream *s, enum rs_counte
 
 static void put_state(struct rs_l7 *l7, struct rs_l7_env *env)
 {
-	if (l7->state)
-		rs_pool_put(&env->state[l7->proto], l7->state);
+	if (!l7->state)
+		return;
+	if (rs_protos[l7->proto]->stop)
+		rs_protos[l7->proto]->stop(l7->state);
+	rs_pool_put(&env->state[l7->proto], l7->state);
 	l7->state = NULL;
 }
 
@@ -103,10 +121,13 @@ void rs_l7_ignore(struct rs_l7 *l7, struct rs_l7_env *env, uint64_t conn)
 	ignore(&c);
 }
 
-/* A body is long: its bytes need not be copied, nor those of the other direction's body. */
-static void tell_skip(struct ctx *c)
+/*
+ * What to copy. A body that is long need not be, nor the other direction's; of a protocol whose framing
+ * is everywhere all else must be.
+ */
+static void tell_policy(struct ctx *c)
 {
-	struct rs_bpf_policy p = { 0 };
+	struct rs_bpf_policy p = { .whole = rs_protos[c->l7->proto]->whole };
 
 	if (!c->env->policy)
 		return;
@@ -222,6 +243,43 @@ static void reinfer(struct ctx *c)
 	count(c->env, RS_C_PROTO_REINFERRED, 1);
 }
 
+/* From here on the connection speaks `proto`. False: there is no memory for its state. */
+static bool speak(struct ctx *c, unsigned proto, enum rs_ev_role role)
+{
+	struct rs_l7 *l7 = c->l7;
+
+	put_state(l7, c->env);
+	l7->state = rs_pool_get(&c->env->state[proto]);
+	if (!l7->state) {
+		count(c->env, RS_C_PROTO_NO_STATE, 1);
+		return false;
+	}
+	memset(l7->state, 0, rs_protos[proto]->state_size);
+	if (rs_protos[proto]->start)
+		rs_protos[proto]->start(l7->state, &c->env->proto[proto]);
+	l7->proto = (uint8_t)proto;
+	l7->role = (uint8_t)role;
+	l7->phase = RS_L7_ACTIVE;
+	l7->inferred++;
+	if (rs_protos[proto]->whole)
+		tell_policy(c);
+	return true;
+}
+
+/* The message just delivered takes the connection to another protocol, which goes on with its request. */
+static bool go_over(struct ctx *c, unsigned proto)
+{
+	struct rs_l7 *l7 = c->l7;
+
+	if (proto >= RS_PROTO_COUNT || !speak(c, proto, (enum rs_ev_role)l7->role)) {
+		l7->tunnel = true;
+		return false;
+	}
+	if (rs_protos[proto]->switched)
+		rs_protos[proto]->switched(l7->state, (enum rs_ev_role)l7->role);
+	return true;
+}
+
 /*
  * Parses what is held and `data`, which follows it. Ends when the parser needs more (the rest is
  * held), does not want more (s->skip), or the connection is no longer ACTIVE.
@@ -278,8 +336,16 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			deliver(c, dir, &m);
 			if (tunnelled(l7, &m))
 				goto gone;
+			if (m.flags & RS_MSGF_SWITCH) {
+				if (!go_over(c, m.to))
+					goto gone;
+				ops = rs_protos[l7->proto];
+			}
 			continue;
 		case RS_PARSE_SKIP:
+			/* What is numbered needs no head to be in step again. */
+			if (ops->pairing == RS_PAIR_BY_ID)
+				s->resynced = false;
 			if (used <= in.len - pos) {
 				count(env, RS_C_STREAM_PARSED, used);
 				pos += used;
@@ -289,7 +355,7 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			s->skip = used - (in.len - pos);
 			pos = in.len;
 			if (s->skip >= SKIP_WORTH)
-				tell_skip(c);
+				tell_policy(c);
 			goto out;
 		case RS_PARSE_NEED_MORE:
 			goto out;
@@ -342,27 +408,6 @@ gone:
 		reinfer(c);
 }
 
-static bool activate(struct ctx *c, unsigned proto, enum rs_ev_role role)
-{
-	struct rs_l7 *l7 = c->l7;
-
-	l7->state = rs_pool_get(&c->env->state[proto]);
-	if (!l7->state) {
-		count(c->env, RS_C_PROTO_NO_STATE, 1);
-		ignore(c);
-		return false;
-	}
-	memset(l7->state, 0, rs_protos[proto]->state_size);
-	if (rs_protos[proto]->start && c->env->redact)
-		rs_protos[proto]->start(l7->state, c->env->redact);
-	l7->proto = (uint8_t)proto;
-	l7->role = (uint8_t)role;
-	l7->phase = RS_L7_ACTIVE;
-	l7->inferred++;
-	count(c->env, RS_C_PROTO_DETECTED, 1);
-	return true;
-}
-
 /* No protocol yet: ask each. Records are probed from their first byte, where messages mostly start. */
 static void detect(struct ctx *c, enum rs_ev_dir dir, struct str data)
 {
@@ -397,8 +442,11 @@ static void detect(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			break;
 	}
 	if (best == RS_MATCH_YES) {
-		if (!activate(c, i, role))
+		if (!speak(c, i, role)) {
+			ignore(c);
 			goto lost;
+		}
+		count(c->env, RS_C_PROTO_DETECTED, 1);
 		if (s->win)
 			data = STR_NONE; /* it is in the window */
 		/* Requests first, whichever of the two was recognised. */
@@ -512,6 +560,7 @@ static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str 
 		return;
 	}
 	count(c->env, RS_C_STREAM_LOST, len);
+	s->lost_ns = c->ts_ns;
 	if (l7->phase == RS_L7_DETECT) {
 		drop_held(c->env, s, RS_C_STREAM_UNKNOWN);
 		return;
@@ -580,8 +629,10 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 
 		/* When they came nobody knows: what ends in them has the time of the last record seen. */
 		count(env, RS_C_STREAM_BYTES, n);
+		c.ts_ns = ev->h.ts_ns - 1; /* before this record */
 		missing(&c, dir, n, STR_NONE);
 	}
+	c.ts_ns = ev->h.ts_ns;
 	c.seq = ev->seq ? ev->seq + (uint32_t)(off - ev->off) : 0;
 	s->last_ns = ev->h.ts_ns;
 	s->last_tgid = ev->tgid;

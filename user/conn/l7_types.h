@@ -21,6 +21,9 @@ struct rs_l7_env {
 	/* l7's: */
 	struct rs_windows windows;
 	struct rs_pool state[RS_PROTO_COUNT];
+	struct rs_pool pool[RS_PROTO_COUNT][RS_PROTO_POOLS];
+	struct rs_proto_env proto[RS_PROTO_COUNT];
+	char *scratch;
 };
 
 enum rs_l7_phase {
@@ -49,6 +52,12 @@ struct rs_l7 {
 static inline const struct rs_proto_ops *rs_l7_proto(const struct rs_l7 *l7)
 {
 	return l7->phase == RS_L7_ACTIVE ? rs_protos[l7->proto] : NULL;
+}
+
+/* Do its messages name the request they belong to? */
+static inline bool rs_l7_numbered(const struct rs_l7 *l7)
+{
+	return l7->phase == RS_L7_ACTIVE && rs_protos[l7->proto]->pairing == RS_PAIR_BY_ID;
 }
 
 #endif

@@ -38,6 +38,7 @@ struct rs_stream {
 	struct rs_window *win; /* held bytes; NULL: none */
 	uint64_t first_ns;     /* time of the record with the first held byte */
 	uint64_t last_ns;      /* of the last record */
+	uint64_t lost_ns;      /* when bytes were last missing that were needed; 0: never */
 	uint32_t first_seq;    /* TCP sequence number of the first held byte, or 0 */
 	uint32_t last_tgid;    /* who moved the last record */
 	uint32_t last_tid;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pair.h"
 
+#include "base/hash.h"
+
 #define BIG_BYTES (4 * RS_PAIR_FIELD)
 
 void rs_pair_init(struct rs_pair *p, uint32_t max, struct rs_counters *n)
@@ -9,12 +11,14 @@ void rs_pair_init(struct rs_pair *p, uint32_t max, struct rs_counters *n)
 	rs_pool_init(&p->pool, sizeof(struct rs_open), max);
 	rs_pool_init(&p->big, BIG_BYTES, max / 16 + 16);
 	rs_list_init(&p->all);
+	rs_map_init(&p->by_id, max);
 }
 
 void rs_pair_release(struct rs_pair *p)
 {
 	rs_pool_release(&p->pool);
 	rs_pool_release(&p->big);
+	rs_map_release(&p->by_id);
 }
 
 bool rs_pair_full(const struct rs_pair *p)
@@ -55,6 +59,12 @@ struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s)
 	return str_of(to, s.len);
 }
 
+/* A key that two open exchanges do not share but by accident; what is found is checked. */
+static uint64_t id_key(const struct rs_conn *c, uint32_t id)
+{
+	return rs_hash_mix(c->info.id * 0x9e3779b97f4a7c15ULL + id);
+}
+
 static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
 {
 	struct rs_open *o = rs_pool_get(&p->pool);
@@ -79,15 +89,17 @@ static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const stru
 	rs_list_add_tail(&c->open, &o->of_conn);
 	rs_list_add_tail(&p->all, &o->of_all);
 	c->nopen++;
+	/* An id that is there already: its exchange was not seen to end; the map forgets it. */
+	if (o->id)
+		(void)rs_map_put(&p->by_id, id_key(c, o->id), o);
 	return o;
 }
 
+/* Behind the n that are kept. Returns how many there are then. */
 static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs_msg *m,
-			   struct rs_field *to)
+			   struct rs_field *to, uint8_t n)
 {
-	uint8_t n = 0;
-
-	for (unsigned i = 0; i < m->nfields; i++) {
+	for (unsigned i = 0; i < m->nfields && n < RS_MSG_FIELDS; i++) {
 		struct str s;
 
 		if (m->fields[i].id < RS_F_PROTO)
@@ -99,39 +111,57 @@ static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs
 	return n;
 }
 
-/* First exchange in order whose request (response) is still missing. */
-static struct rs_open *first_without(struct rs_conn *c, const struct rs_msg *m, bool request)
+static struct rs_open *find_id(const struct rs_pair *p, const struct rs_conn *c, uint32_t id)
+{
+	struct rs_open *o = rs_map_get(&p->by_id, id_key(c, id));
+
+	return o && o->conn == c && o->id == id ? o : NULL;
+}
+
+/* The exchange m belongs to, if `fits` says so: by its number, else the first in order. */
+static struct rs_open *first(const struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m,
+			     bool (*fits)(const struct rs_open *o))
 {
 	struct rs_list *pos;
 
+	if (rs_l7_numbered(&c->l7)) {
+		struct rs_open *o = find_id(p, c, m->id);
+
+		return o && fits(o) ? o : NULL;
+	}
 	rs_list_for_each (pos, &c->open) {
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
 
-		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID &&
-		    o->id != m->id)
-			continue;
-		if (request ? !o->has_request : !o->x.has_response)
+		if (fits(o))
 			return o;
 	}
 	return NULL;
 }
 
-/* The exchange whose response's (request's) head was seen and whose end was not. */
-static struct rs_open *first_in_progress(struct rs_conn *c, const struct rs_msg *m, bool request)
+static bool without_request(const struct rs_open *o)
 {
-	struct rs_list *pos;
+	return !o->has_request;
+}
 
-	rs_list_for_each (pos, &c->open) {
-		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_conn);
+static bool without_response(const struct rs_open *o)
+{
+	return !o->x.has_response;
+}
 
-		if (rs_l7_proto(&c->l7) && rs_l7_proto(&c->l7)->pairing == RS_PAIR_BY_ID &&
-		    o->id != m->id)
-			continue;
-		if (request ? o->has_request && !o->x.request_done
-			    : o->x.has_response && !o->response_done)
-			return o;
-	}
-	return NULL;
+/* Head seen, end not. */
+static bool request_open(const struct rs_open *o)
+{
+	return o->has_request && !o->x.request_done;
+}
+
+static bool response_open(const struct rs_open *o)
+{
+	return o->x.has_response && !o->response_done;
+}
+
+static bool unfinished(const struct rs_open *o)
+{
+	return !o->response_done;
 }
 
 static void finish(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t end_ns)
@@ -145,7 +175,7 @@ static void finish(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint6
 
 static struct rs_open *add_request(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
 {
-	struct rs_open *o = first_without(c, m, true);
+	struct rs_open *o = first(p, c, m, without_request);
 
 	p->n->v[RS_C_PAIR_REQUESTS]++;
 	if (c->confused) {
@@ -159,14 +189,16 @@ static struct rs_open *add_request(struct rs_pair *p, struct rs_conn *c, const s
 		return NULL;
 	}
 	o->has_request = true;
-	o->x.role = m->dir == RS_DIR_IN ? RS_ROLE_SERVER : RS_ROLE_CLIENT;
+	o->x.role = (m->dir == RS_DIR_IN) == !(m->flags & RS_MSGF_PUSHED) ? RS_ROLE_SERVER
+									  : RS_ROLE_CLIENT;
+	o->heard_ns = m->end_ns;
 	o->x.start_ns = m->start_ns;
 	o->x.tgid = m->tgid;
 	o->x.tid = m->tid;
 	o->x.task = m->task;
 	o->seq = m->seq;
 	o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
-	o->x.nreq = keep_fields(p, o, m, o->x.req);
+	o->x.nreq = keep_fields(p, o, m, o->x.req, 0);
 	if (o->response_done)
 		finish(p, o, RS_XEND_OK, o->x.end_ns);
 	return o;
@@ -174,7 +206,7 @@ static struct rs_open *add_request(struct rs_pair *p, struct rs_conn *c, const s
 
 static struct rs_open *add_response(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
 {
-	struct rs_open *o = c->confused ? NULL : first_without(c, m, false);
+	struct rs_open *o = c->confused ? NULL : first(p, c, m, without_response);
 
 	if (!o && !c->confused && c->synced && m->dir == RS_DIR_IN)
 		o = new_open(p, c, m); /* a client's: its request is about to be seen */
@@ -182,11 +214,15 @@ static struct rs_open *add_response(struct rs_pair *p, struct rs_conn *c, const 
 		p->n->v[RS_C_PAIR_ORPHAN_RESPONSE]++;
 		return NULL;
 	}
-	c->pipelined |= c->synced && o->of_conn.next != &c->open;
+	if (rs_l7_numbered(&c->l7))
+		o->x.ops = rs_l7_proto(&c->l7); /* the request may have come in another's form */
+	else
+		c->pipelined |= c->synced && o->of_conn.next != &c->open;
+	o->heard_ns = m->end_ns;
 	o->x.has_response = true;
 	o->x.resp_start_ns = m->start_ns;
 	o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
-	o->x.nresp = keep_fields(p, o, m, o->x.resp);
+	o->x.nresp = keep_fields(p, o, m, o->x.resp, 0);
 	return o;
 }
 
@@ -200,21 +236,28 @@ struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct r
 	case RS_MSG_RESPONSE:
 		return add_response(p, c, m);
 	case RS_MSG_REQUEST_END:
-		o = first_in_progress(c, m, true);
+		o = first(p, c, m, request_open);
 		if (o) {
+			o->heard_ns = m->end_ns;
+			o->x.req_parts = m->parts;
 			o->x.request_done = !(m->flags & RS_MSGF_ABORTED);
 			o->x.req_body = m->body_size;
 		}
 		return o;
 	case RS_MSG_RESPONSE_END:
-		o = first_in_progress(c, m, false);
+		o = first(p, c, m, m->flags & RS_MSGF_RESET ? unfinished : response_open);
 		if (!o)
 			return NULL;
+		o->heard_ns = m->end_ns;
+		o->x.nresp = keep_fields(p, o, m, o->x.resp, o->x.nresp);
+		o->x.resp_parts = m->parts;
 		o->response_done = true;
 		o->x.resp_body = m->body_size;
 		o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;
 		o->x.end_ns = m->end_ns;
-		if (m->flags & RS_MSGF_ABORTED)
+		if (m->flags & RS_MSGF_RESET)
+			finish(p, o, RS_XEND_ABORTED, m->end_ns);
+		else if (m->flags & RS_MSGF_ABORTED)
 			finish(p, o,
 			       c->reset	      ? RS_XEND_RESET
 			       : o->proc_gone ? RS_XEND_PROC_GONE
@@ -268,6 +311,17 @@ struct rs_open *rs_pair_lost(struct rs_conn *c, enum rs_ev_dir dir)
 	return o->has_request && request_dir && !o->x.request_done ? o : NULL;
 }
 
+bool rs_pair_doubtful(const struct rs_open *o)
+{
+	const struct rs_conn *c = o->conn;
+	enum rs_ev_dir answers = o->x.role == RS_ROLE_CLIENT ? RS_DIR_IN : RS_DIR_OUT;
+
+	if (!c || !rs_l7_numbered(&c->l7))
+		return false;
+	return c->l7.s[answers].lost_ns >= o->heard_ns ||
+	       (!o->x.request_done && c->l7.s[!answers].lost_ns >= o->heard_ns);
+}
+
 void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_t ts_ns)
 {
 	finish(p, o, end, ts_ns);
@@ -280,6 +334,8 @@ void rs_pair_detach(struct rs_pair *p, struct rs_open *o)
 	rs_list_del(&o->of_conn);
 	rs_list_del(&o->of_all);
 	o->conn->nopen--;
+	if (o->id && rs_map_get(&p->by_id, id_key(o->conn, o->id)) == o)
+		(void)rs_map_del(&p->by_id, id_key(o->conn, o->id));
 	/* At rest, after a whole exchange: what comes next is seen from its beginning. */
 	if (o->conn->nopen == 0 && o->has_request && o->x.end == RS_XEND_OK)
 		o->conn->synced = true;

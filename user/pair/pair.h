@@ -3,7 +3,7 @@
  * pair — requests and responses of a connection brought together.
  *
  * An exchange opens with its request's head and finishes with its response's last byte, or when the
- * connection ends. FIFO protocols: the n-th response answers the n-th request. Nothing is guessed:
+ * connection ends. FIFO protocols: the n-th response answers the n-th request; others number them. Nothing is guessed:
  * when records were lost, what can not be paired for certain is ended without a response or left out,
  * each counted.
  *
@@ -19,6 +19,7 @@
 
 #include "base/counters.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "conn/conn.h"
 #include "proto/exchange.h"
@@ -81,10 +82,11 @@ struct rs_open {
 	struct rs_list of_all;	/* oldest first */
 	bool has_request;
 	bool response_done;
-	bool finished;	/* set by rs_pair_add: the caller assembles it and calls rs_pair_put */
-	bool proc_gone; /* its process has ended */
-	uint32_t id;	/* RS_PAIR_BY_ID */
-	uint32_t seq;	/* TCP sequence number of the request's first byte, or 0 */
+	bool finished;	   /* set by rs_pair_add: the caller assembles it and calls rs_pair_put */
+	bool proc_gone;	   /* its process has ended */
+	uint32_t id;	   /* RS_PAIR_BY_ID; 0: none */
+	uint64_t heard_ns; /* RS_PAIR_BY_ID: last message */
+	uint32_t seq;	   /* TCP sequence number of the request's first byte, or 0 */
 
 	/* The span's context, trace's own: */
 	struct rs_root *root; /* its trace */
@@ -119,7 +121,8 @@ struct rs_open {
 
 struct rs_pair {
 	struct rs_pool pool, big;
-	struct rs_list all; /* oldest first */
+	struct rs_list all;  /* oldest first */
+	struct rs_map by_id; /* open exchanges with an id, by connection and id */
 	struct rs_counters *n;
 };
 
@@ -156,6 +159,12 @@ void rs_pair_end(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint64_
 
 /* Takes a finished exchange from its connection, to be given back later. x.conn is the caller's then. */
 void rs_pair_detach(struct rs_pair *p, struct rs_open *o);
+
+/*
+ * Of a protocol whose messages are numbered no loss makes a pair uncertain, but what has been silent since
+ * may have ended in it: true from then on.
+ */
+bool rs_pair_doubtful(const struct rs_open *o);
 
 /* Gives a finished exchange back. */
 void rs_pair_put(struct rs_pair *p, struct rs_open *o);

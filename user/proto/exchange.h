@@ -32,6 +32,7 @@ enum rs_xend {
 	RS_XEND_LOST,	   /* the end was not captured */
 	RS_XEND_TIMEOUT,   /* nothing for longer than the configured time */
 	RS_XEND_STOPPED,   /* the agent ended first: nothing is known to be wrong */
+	RS_XEND_ABORTED,   /* either end broke off this one exchange: RS_F_HTTP_RESET says why */
 };
 
 struct rs_exchange {
@@ -43,8 +44,9 @@ struct rs_exchange {
 	bool request_done; /* the whole request went through */
 	bool cut;	   /* some of it was not captured: what is said is right but not all */
 	uint64_t start_ns, resp_start_ns,
-		end_ns;		      /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
-	uint64_t req_body, resp_body; /* bytes of content, or RS_BODY_UNKNOWN */
+		end_ns;			/* CLOCK_MONOTONIC; resp_start_ns 0: no response */
+	uint64_t req_body, resp_body;	/* bytes of content, or RS_BODY_UNKNOWN */
+	uint32_t req_parts, resp_parts; /* messages in them (gRPC), or RS_PARTS_UNKNOWN */
 	uint32_t tgid, tid;
 	uint64_t
 		task; /* whose it is: a client's asker, where that is not who wrote; 0: the thread's */

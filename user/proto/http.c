@@ -71,7 +71,8 @@ static struct target split_target(struct str method, struct str s)
 	struct target t = { 0 };
 	size_t at;
 
-	if (str_eq(method, STR("CONNECT"))) {
+	/* One that is extended has a path. */
+	if (str_eq(method, STR("CONNECT")) && (!s.len || s.ptr[0] != '/')) {
 		t.authority = s;
 		return t;
 	}
@@ -237,9 +238,10 @@ static void describe_method(const struct rs_http *h, struct rs_build *b)
 		return;
 	}
 	rs_build_name(b, STR("HTTP"));
+	if (!h->method.len)
+		return; /* it was not captured */
 	rs_build_str(b, RS_K_HTTP_REQUEST_METHOD, STR("_OTHER"));
-	if (h->method.len)
-		rs_build_str(b, RS_K_HTTP_REQUEST_METHOD_ORIGINAL, str_at(h->method, 0, 64));
+	rs_build_str(b, RS_K_HTTP_REQUEST_METHOD_ORIGINAL, str_at(h->method, 0, 64));
 }
 
 static void put_number(struct text *t, uint64_t n)
@@ -265,8 +267,10 @@ static void describe_full(const struct rs_http *h, const struct target *t, struc
 	struct text url;
 	struct str addr = str_c(server->addr);
 
-	if (str_eq(h->method, STR("CONNECT")))
+	if (str_eq(h->method, STR("CONNECT")) && !t->path.len)
 		return; /* asks for a connection: there is no resource to name */
+	if (!h->target.len)
+		return; /* it was not captured */
 	url.len = 0;
 	put(&url, scheme);
 	put(&url, STR("://"));
@@ -297,23 +301,49 @@ static void describe_full(const struct rs_http *h, const struct target *t, struc
 	rs_build_str(b, RS_K_URL_FULL, text_str(&url));
 }
 
+/* server.address, server.port. */
+static void describe_server(const struct rs_exchange *x, const struct rs_http *h,
+			    const struct target *t, struct rs_build *b)
+{
+	bool client = x->role == RS_ROLE_CLIENT;
+	const struct rs_endpoint *server = client ? &x->conn->peer : &x->conn->local;
+	struct str at = first_of(t->authority, h->host);
+	struct authority a;
+
+	if (!client)
+		at = first_of(first_of(forwarded(h->forwarded, STR("host")),
+				       first_member(h->x_forwarded_host)),
+			      at);
+	a = authority(at);
+	if (!a.host.len)
+		a = (struct authority){ str_c(server->addr), server->port };
+	else if (!a.port)
+		a.port = default_port(scheme_of(x, h, t));
+	if (!a.host.len)
+		return;
+	rs_build_str(b, RS_K_SERVER_ADDRESS, a.host);
+	if (a.port)
+		rs_build_int(b, RS_K_SERVER_PORT, a.port);
+}
+
+void rs_http_describe_server(const struct rs_exchange *x, const struct rs_http *h,
+			     struct rs_build *b)
+{
+	struct target none = { 0 };
+
+	describe_server(x, h, &none, b);
+}
+
 static void describe_url(const struct rs_exchange *x, const struct rs_http *h, struct rs_build *b)
 {
 	struct target t = split_target(h->method, h->target);
 	struct str scheme = scheme_of(x, h, &t);
-	bool client = x->role == RS_ROLE_CLIENT;
-	const struct rs_endpoint *server = client ? &x->conn->peer : &x->conn->local;
-	struct str at = first_of(t.authority, h->host);
-	struct authority a;
 
-	if (client) {
-		describe_full(h, &t, scheme, at, server, b);
+	if (x->role == RS_ROLE_CLIENT) {
+		describe_full(h, &t, scheme, first_of(t.authority, h->host), &x->conn->peer, b);
 	} else {
-		at = first_of(first_of(forwarded(h->forwarded, STR("host")),
-				       first_member(h->x_forwarded_host)),
-			      at);
 		rs_build_str(b, RS_K_URL_SCHEME, scheme);
-		if (t.path.len || !str_eq(h->method, STR("CONNECT")))
+		if (t.path.len || (h->target.len && !str_eq(h->method, STR("CONNECT"))))
 			rs_build_str(b, RS_K_URL_PATH, t.path.len ? t.path : STR("/"));
 		if (t.query.len) {
 			struct text query;
@@ -323,16 +353,7 @@ static void describe_url(const struct rs_exchange *x, const struct rs_http *h, s
 			rs_build_str(b, RS_K_URL_QUERY, text_str(&query));
 		}
 	}
-	a = authority(at);
-	if (!a.host.len)
-		a = (struct authority){ str_c(server->addr), server->port };
-	else if (!a.port)
-		a.port = default_port(scheme);
-	if (!a.host.len)
-		return;
-	rs_build_str(b, RS_K_SERVER_ADDRESS, a.host);
-	if (a.port)
-		rs_build_int(b, RS_K_SERVER_PORT, a.port);
+	describe_server(x, h, &t, b);
 }
 
 /* A field's value on one line: obs-fold and what else it may hold become blanks. */
@@ -399,8 +420,8 @@ describe_headers(const struct rs_exchange *x, uint16_t first, struct rs_build *b
 		describe_header(x->resp, x->nresp, (uint16_t)(first + i), &r->response.v[i].key, b);
 }
 
-static void describe_client(const struct rs_exchange *x, const struct rs_http *h,
-			    struct rs_build *b)
+void rs_http_describe_client(const struct rs_exchange *x, const struct rs_http *h,
+			     struct rs_build *b)
 {
 	struct str node =
 		first_of(forwarded(h->forwarded, STR("for")), first_member(h->x_forwarded_for));
@@ -425,8 +446,8 @@ static void describe_endpoint(const struct rs_endpoint *e, enum rs_known_key add
 		rs_build_int(b, port, e->port);
 }
 
-static void describe_network(const struct rs_conn_info *conn, struct str version,
-			     struct rs_build *b)
+void rs_http_describe_network(const struct rs_conn_info *conn, struct str version,
+			      struct rs_build *b)
 {
 	if (version.len)
 		rs_build_str(b, RS_K_NETWORK_PROTOCOL_VERSION, version);
@@ -448,8 +469,7 @@ static void describe_network(const struct rs_conn_info *conn, struct str version
 	describe_endpoint(&conn->local, RS_K_NETWORK_LOCAL_ADDRESS, RS_K_NETWORK_LOCAL_PORT, b);
 }
 
-/* The word for an exchange that did not end well, or empty. */
-static struct str end_word(const struct rs_exchange *x)
+struct str rs_http_end_word(const struct rs_exchange *x)
 {
 	switch ((enum rs_xend)x->end) {
 	case RS_XEND_OK:
@@ -467,13 +487,20 @@ static struct str end_word(const struct rs_exchange *x)
 	case RS_XEND_LOST:
 		/* With a status, what is missing is ours to explain, not the request's. */
 		return x->has_response ? STR_NONE : STR("capture_lost");
+	case RS_XEND_ABORTED:
+		/* A client that needs the answer no longer has not failed. */
+		if (x->role == RS_ROLE_CLIENT &&
+		    str_eq(rs_x_resp(x, RS_F_HTTP_RESET_BY), STR("sent")) &&
+		    str_eq(rs_x_resp(x, RS_F_HTTP_RESET), STR("CANCEL")))
+			return STR_NONE;
+		return rs_x_resp(x, RS_F_HTTP_RESET);
 	}
 	return STR("_OTHER");
 }
 
 static void describe_outcome(const struct rs_exchange *x, struct str status, struct rs_build *b)
 {
-	struct str error = end_word(x);
+	struct str error = rs_http_end_word(x);
 	uint64_t code = 0;
 
 	if (x->has_response && str_u64(status, &code)) {
@@ -499,18 +526,101 @@ static void describe_sizes(const struct rs_exchange *x, struct rs_build *b)
 		rs_build_int(b, RS_K_HTTP_RESPONSE_BODY_SIZE, (int64_t)x->resp_body);
 }
 
-void rs_http_describe(const struct rs_exchange *x, const struct rs_http *http, struct rs_build *b)
+bool rs_http_event_stream(struct str content_type)
+{
+	struct str type;
+
+	str_cut(content_type, ';', &type);
+	return str_ieq(str_trim(type), STR("text/event-stream"));
+}
+
+/* ringspan.stream: what goes on after the span has ended (websocket, tunnel), or made it long (sse). */
+static void describe_stream(const struct rs_exchange *x, const struct rs_http *h,
+			    struct rs_build *b)
+{
+	struct str upgrade = rs_x_resp(x, RS_F_HTTP_UPGRADE);
+	char kind[32];
+
+	if (str_eq(h->method, STR("CONNECT")) && h->status.len && h->status.ptr[0] == '2')
+		upgrade = h->protocol.len ? h->protocol : STR("tunnel");
+	else if (rs_x_resp(x, RS_F_HTTP_CONTENT_TYPE).len)
+		upgrade = STR("sse");
+	if (!upgrade.len)
+		return;
+	upgrade = str_at(upgrade, 0, sizeof(kind));
+	for (size_t i = 0; i < upgrade.len; i++)
+		kind[i] = str_lower_char(upgrade.ptr[i]);
+	rs_build_str(b, RS_K_RINGSPAN_STREAM, str_of(kind, upgrade.len));
+}
+
+void rs_http_fields(const struct rs_exchange *x, struct rs_http *ret)
+{
+	*ret = (struct rs_http){
+		.version = rs_x_req(x, RS_F_HTTP_VERSION),
+		.status = rs_x_resp(x, RS_F_HTTP_STATUS),
+	};
+	for (unsigned i = 0; i < x->nreq; i++) {
+		struct str v = x->req[i].value;
+
+		switch (x->req[i].id) {
+		case RS_F_HTTP_METHOD:
+			ret->method = v;
+			break;
+		case RS_F_HTTP_TARGET:
+			ret->target = v;
+			break;
+		case RS_F_HTTP_SCHEME:
+			ret->scheme = v;
+			break;
+		case RS_F_HTTP_PROTOCOL:
+			ret->protocol = v;
+			break;
+		case RS_F_HTTP_HOST:
+			ret->host = v;
+			break;
+		case RS_F_HTTP_USER_AGENT:
+			ret->user_agent = v;
+			break;
+		case RS_F_HTTP_FORWARDED:
+			if (!ret->forwarded.len)
+				ret->forwarded = v;
+			break;
+		case RS_F_HTTP_X_FORWARDED_FOR:
+			if (!ret->x_forwarded_for.len)
+				ret->x_forwarded_for = v;
+			break;
+		case RS_F_HTTP_X_FORWARDED_HOST:
+			ret->x_forwarded_host = v;
+			break;
+		case RS_F_HTTP_X_FORWARDED_PROTO:
+			ret->x_forwarded_proto = v;
+			break;
+		default:
+			break;
+		}
+	}
+	/* The request line was cut; or the connection went over to HTTP/2 between the two. */
+	if (!ret->version.len || str_eq(rs_x_resp(x, RS_F_HTTP_VERSION), STR("2")))
+		ret->version = rs_x_resp(x, RS_F_HTTP_VERSION);
+}
+
+void rs_http_describe(const struct rs_exchange *x, struct rs_build *b)
 {
 	bool server = x->role != RS_ROLE_CLIENT;
+	struct rs_http http;
 
+	rs_http_fields(x, &http);
 	b->span->kind = server ? RS_KIND_SERVER : RS_KIND_CLIENT;
-	describe_method(http, b);
-	describe_url(x, http, b);
-	describe_outcome(x, http->status, b);
+	describe_method(&http, b);
+	describe_url(x, &http, b);
+	describe_outcome(x, http.status, b);
 	if (server)
-		describe_client(x, http, b);
-	describe_network(x->conn, http->version, b);
+		rs_http_describe_client(x, &http, b);
+	rs_http_describe_network(x->conn, http.version, b);
 	describe_sizes(x, b);
+	describe_stream(x, &http, b);
+	if (x->end == RS_XEND_ABORTED)
+		rs_build_str(b, RS_K_RINGSPAN_HTTP2_RESET, rs_x_resp(x, RS_F_HTTP_RESET));
 	if (b->redact && (b->redact->request.n || b->redact->response.n))
-		describe_headers(x, http->header, b);
+		describe_headers(x, RS_F_HTTP_HEADER, b);
 }

@@ -147,6 +147,7 @@ static void start_msg(struct rs_msg *m, enum rs_msg_type type)
 	m->flags = 0;
 	m->nfields = 0;
 	m->id = 0;
+	m->parts = 0;
 	m->body_size = 0;
 }
 
@@ -168,9 +169,9 @@ static bool request_line(struct str line, struct rs_msg *m)
 	if (!target.len)
 		return false;
 	start_msg(m, RS_MSG_REQUEST);
-	add_field(m, RS_F_HTTP1_METHOD, str_at(line, 0, sp));
-	add_field(m, RS_F_HTTP1_TARGET, target);
-	add_field(m, RS_F_HTTP1_VERSION, str_from(line, line.len - 3));
+	add_field(m, RS_F_HTTP_METHOD, str_at(line, 0, sp));
+	add_field(m, RS_F_HTTP_TARGET, target);
+	add_field(m, RS_F_HTTP_VERSION, str_from(line, line.len - 3));
 	return true;
 }
 
@@ -189,8 +190,8 @@ static bool status_line(struct str line, struct rs_msg *m)
 	    (line.len > 12 && p[12] != ' '))
 		return false;
 	start_msg(m, RS_MSG_RESPONSE);
-	add_field(m, RS_F_HTTP1_STATUS, str_at(line, 9, 3));
-	add_field(m, RS_F_HTTP1_VERSION, str_at(line, 5, 3));
+	add_field(m, RS_F_HTTP_STATUS, str_at(line, 9, 3));
+	add_field(m, RS_F_HTTP_VERSION, str_at(line, 5, 3));
 	return true;
 }
 
@@ -299,25 +300,27 @@ static void request_header(struct str line, struct rs_msg *m)
 		break;
 	case 'h':
 		if (header_is(line, STR("host"), &v))
-			add_field(m, RS_F_HTTP1_HOST, v);
+			add_field(m, RS_F_HTTP_HOST, v);
 		break;
 	case 'u':
 		if (header_is(line, STR("user-agent"), &v))
-			add_field(m, RS_F_HTTP1_USER_AGENT, v);
+			add_field(m, RS_F_HTTP_USER_AGENT, v);
+		else if (header_is(line, STR("upgrade"), &v))
+			m->id |= str_ieq(v, STR("h2c")); /* its stream, if the server goes over */
 		else
 			trace_header(line, m);
 		break;
 	case 'f':
 		if (header_is(line, STR("forwarded"), &v))
-			add_field(m, RS_F_HTTP1_FORWARDED, v);
+			add_field(m, RS_F_HTTP_FORWARDED, v);
 		break;
 	case 'x':
 		if (header_is(line, STR("x-forwarded-for"), &v))
-			add_field(m, RS_F_HTTP1_X_FORWARDED_FOR, v);
+			add_field(m, RS_F_HTTP_X_FORWARDED_FOR, v);
 		else if (header_is(line, STR("x-forwarded-host"), &v))
-			add_field(m, RS_F_HTTP1_X_FORWARDED_HOST, v);
+			add_field(m, RS_F_HTTP_X_FORWARDED_HOST, v);
 		else if (header_is(line, STR("x-forwarded-proto"), &v))
-			add_field(m, RS_F_HTTP1_X_FORWARDED_PROTO, v);
+			add_field(m, RS_F_HTTP_X_FORWARDED_PROTO, v);
 		else
 			trace_header(line, m);
 		break;
@@ -338,12 +341,12 @@ static void wanted_header(struct str line, struct rs_msg *m, const struct rs_red
 		if (w->dropped || !header_is(line, w->name, &v))
 			continue;
 		for (unsigned k = 0; k < m->nfields; k++)
-			n += m->fields[k].id >= RS_F_HTTP1_HEADER;
+			n += m->fields[k].id >= RS_F_HTTP_HEADER;
 		if (n == RS_REDACT_HEADERS) {
 			m->flags |= RS_MSGF_CUT;
 			return;
 		}
-		add_field(m, (uint16_t)(RS_F_HTTP1_HEADER + i), w->secret ? STR("REDACTED") : v);
+		add_field(m, (uint16_t)(RS_F_HTTP_HEADER + i), w->secret ? STR("REDACTED") : v);
 	}
 }
 
@@ -361,6 +364,12 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 		request_header(line, m);
 	else if (first == 'l' && header_is(line, STR("location"), &v))
 		add_field(m, RS_F_LOCATION, v);
+	else if (first == 'u' && header_is(line, STR("upgrade"), &v) &&
+		 str_eq(rs_msg_field(m, RS_F_HTTP_STATUS), STR("101")))
+		add_field(m, RS_F_HTTP_UPGRADE, v);
+	else if (first == 'c' && header_is(line, STR("content-type"), &v) &&
+		 rs_http_event_stream(v))
+		add_field(m, RS_F_HTTP_CONTENT_TYPE, v);
 }
 
 /* From `from` on: end of the first empty line behind a line end, or 0. */
@@ -449,7 +458,7 @@ static enum rs_parse head(const struct http1 *h, struct str in, bool request, si
 
 static enum kind request_kind(const struct rs_msg *m)
 {
-	struct str method = rs_msg_field(m, RS_F_HTTP1_METHOD);
+	struct str method = rs_msg_field(m, RS_F_HTTP_METHOD);
 
 	if (str_eq(method, STR("HEAD")))
 		return KIND_HEAD;
@@ -501,7 +510,7 @@ static void begin_request(struct http1 *h, struct dir *d, struct rs_msg *m, cons
 	if (whole) {
 		request_framing(d, f);
 	} else {
-		struct str method = rs_msg_field(m, RS_F_HTTP1_METHOD);
+		struct str method = rs_msg_field(m, RS_F_HTTP_METHOD);
 		bool content = str_eq(method, STR("POST")) || str_eq(method, STR("PUT")) ||
 			       str_eq(method, STR("PATCH"));
 
@@ -517,12 +526,20 @@ static void begin_request(struct http1 *h, struct dir *d, struct rs_msg *m, cons
 static void begin_response(struct http1 *h, struct dir *d, struct rs_msg *m,
 			   const struct framing *f, bool whole)
 {
-	struct str status = rs_msg_field(m, RS_F_HTTP1_STATUS);
+	struct str status = rs_msg_field(m, RS_F_HTTP_STATUS);
 	bool orphan = false;
 	enum kind kind;
 	bool empty;
 
 	fresh(d);
+	/* RFC 7540 3.2: the answer comes in HTTP/2. */
+	if (whole && str_eq(status, STR("101")) &&
+	    str_ieq(rs_msg_field(m, RS_F_HTTP_UPGRADE), STR("h2c"))) {
+		m->type = RS_MSG_INTERIM;
+		m->flags |= RS_MSGF_SWITCH;
+		m->to = RS_PROTO_http2;
+		return;
+	}
 	if (status.ptr[0] == '1' && !str_eq(status, STR("101"))) {
 		/* RFC 9110 15.2: no content, and the final response is still to come. */
 		m->type = RS_MSG_INTERIM;
@@ -785,9 +802,9 @@ static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, stru
 		if (last || in.len < RS_HTTP1_LINE_MAX || sp + 1 >= in.len)
 			return invalid(d);
 		start_msg(m, RS_MSG_REQUEST);
-		add_field(m, RS_F_HTTP1_METHOD, str_at(in, 0, sp));
+		add_field(m, RS_F_HTTP_METHOD, str_at(in, 0, sp));
 		in = str_from(in, sp + 1);
-		add_field(m, RS_F_HTTP1_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
+		add_field(m, RS_F_HTTP_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
 	} else if (!m->nfields) {
 		if (!status_line(in, m))
 			return invalid(d);
@@ -1000,58 +1017,11 @@ static size_t http1_resync(void *state, enum rs_ev_dir dir, enum rs_ev_role role
 	return find_response(in);
 }
 
-static void http1_start(void *state, const struct rs_redact *redact)
+static void http1_start(void *state, const struct rs_proto_env *env)
 {
 	struct http1 *h = state;
 
-	h->redact = redact;
-}
-
-static void http1_describe(const struct rs_exchange *x, struct rs_build *b)
-{
-	struct rs_http http = {
-		.version = rs_x_req(x, RS_F_HTTP1_VERSION),
-		.header = RS_F_HTTP1_HEADER,
-		.status = rs_x_resp(x, RS_F_HTTP1_STATUS),
-	};
-
-	for (unsigned i = 0; i < x->nreq; i++) {
-		struct str v = x->req[i].value;
-
-		switch (x->req[i].id) {
-		case RS_F_HTTP1_METHOD:
-			http.method = v;
-			break;
-		case RS_F_HTTP1_TARGET:
-			http.target = v;
-			break;
-		case RS_F_HTTP1_HOST:
-			http.host = v;
-			break;
-		case RS_F_HTTP1_USER_AGENT:
-			http.user_agent = v;
-			break;
-		case RS_F_HTTP1_FORWARDED:
-			if (!http.forwarded.len)
-				http.forwarded = v;
-			break;
-		case RS_F_HTTP1_X_FORWARDED_FOR:
-			if (!http.x_forwarded_for.len)
-				http.x_forwarded_for = v;
-			break;
-		case RS_F_HTTP1_X_FORWARDED_HOST:
-			http.x_forwarded_host = v;
-			break;
-		case RS_F_HTTP1_X_FORWARDED_PROTO:
-			http.x_forwarded_proto = v;
-			break;
-		default:
-			break;
-		}
-	}
-	if (!http.version.len) /* of a request line that was cut */
-		http.version = rs_x_resp(x, RS_F_HTTP1_VERSION);
-	rs_http_describe(x, &http, b);
+	h->redact = env->redact;
 }
 
 const struct rs_proto_ops rs_proto_http1 = {
@@ -1064,5 +1034,5 @@ const struct rs_proto_ops rs_proto_http1 = {
 	.gap = http1_gap,
 	.flip = http1_flip,
 	.resync = http1_resync,
-	.describe = http1_describe,
+	.describe = rs_http_describe,
 };

@@ -18,23 +18,9 @@
 #ifndef RS_PROTO_HTTP1_H
 #define RS_PROTO_HTTP1_H
 
-#include "proto.h"
+#include "http.h"
 
 #define RS_HTTP1_LINE_MAX 8448 /* a target of 8 KB, and what stands around it */
-
-enum rs_http1_field {
-	RS_F_HTTP1_METHOD = RS_F_PROTO,
-	RS_F_HTTP1_TARGET,
-	RS_F_HTTP1_VERSION, /* "1.1" */
-	RS_F_HTTP1_STATUS,  /* "200" */
-	RS_F_HTTP1_HOST,
-	RS_F_HTTP1_USER_AGENT,
-	RS_F_HTTP1_FORWARDED,
-	RS_F_HTTP1_X_FORWARDED_FOR,
-	RS_F_HTTP1_X_FORWARDED_HOST,
-	RS_F_HTTP1_X_FORWARDED_PROTO,
-	RS_F_HTTP1_HEADER, /* values of the first field the user asks for (trace/redact.h); the others follow */
-};
 
 extern const struct rs_proto_ops rs_proto_http1;
 

@@ -12,6 +12,7 @@
 #ifndef RS_PROTO_PROTO_H
 #define RS_PROTO_PROTO_H
 
+#include "base/pool.h"
 #include "base/str.h"
 #include "shared/events.h"
 
@@ -38,6 +39,7 @@ enum rs_msg_type {
 
 #define RS_BODY_UNKNOWN                                                                            \
 	UINT64_MAX /* the message's end was seen, but not all that says how long it is */
+#define RS_PARTS_UNKNOWN UINT32_MAX
 
 /* rs_msg.flags */
 #define RS_MSGF_CUT                                                                                \
@@ -47,6 +49,12 @@ enum rs_msg_type {
 	0x4 /* response head: the connection now speaks something else (101, CONNECT) */
 #define RS_MSGF_RESYNC                                                                             \
 	0x8 /* head, set by the stream layer: bytes before it were lost, and perhaps whole messages */
+#define RS_MSGF_SWITCH                                                                             \
+	0x10 /* interim: the connection goes on in protocol `to`, which answers the request that asked for it */
+#define RS_MSGF_RESET                                                                              \
+	0x20 /* END: either end broke this one message off, the connection lives on (HTTP/2 RST_STREAM) */
+#define RS_MSGF_PUSHED                                                                             \
+	0x40 /* request: the answering end says it for the asking one (HTTP/2 PUSH_PROMISE) */
 
 /* Fields every protocol may give; a protocol's own ids start at RS_F_PROTO. */
 enum rs_field_id {
@@ -71,8 +79,9 @@ enum rs_field_id {
 };
 
 struct rs_field {
-	uint16_t id;	  /* enum rs_field_id, or the protocol's own */
-	struct str value; /* borrowed from the parser's input, or static text */
+	uint16_t id; /* enum rs_field_id, or the protocol's own */
+	struct str
+		value; /* borrowed from the parser's input or from rs_proto_env.scratch, or static text */
 };
 
 struct rs_msg {
@@ -80,9 +89,11 @@ struct rs_msg {
 	uint8_t dir;   /* enum rs_ev_dir it went */
 	uint8_t flags; /* RS_MSGF_* */
 	uint8_t nfields;
-	uint32_t id;	    /* RS_PAIR_BY_ID: the request's number */
+	uint8_t to;	    /* SWITCH: enum rs_proto_id */
+	uint32_t id;	    /* RS_PAIR_BY_ID: the request's number; never 0 */
+	uint32_t parts;	    /* END: messages within the body (gRPC), or RS_PARTS_UNKNOWN */
 	uint64_t body_size; /* END: bytes of content, transfer coding removed; or RS_BODY_UNKNOWN */
-	struct rs_field fields[RS_MSG_FIELDS];
+	struct rs_field fields[RS_MSG_FIELDS]; /* END: of trailers */
 
 	/* Filled by the stream layer, not by the parser: */
 	uint64_t
@@ -125,14 +136,35 @@ struct rs_exchange;
 struct rs_build;
 struct rs_redact; /* trace/redact.h */
 
+#define RS_PROTO_POOLS	 3
+#define RS_PROTO_SCRATCH (4 * RS_HEAD_MAX)
+
+/* What the stream layer lends to a protocol. It outlives every connection. */
+struct rs_proto_env {
+	const struct rs_redact
+		*redact;      /* header fields to give beside the protocol's own, or NULL */
+	struct rs_pool *pool; /* of what ops->pool asks for */
+	char *scratch; /* RS_PROTO_SCRATCH bytes: values of the message returned, until the next call */
+};
+
 struct rs_proto_ops {
 	const char *name; /* in config, status, metrics */
 	enum rs_pairing pairing;
 	uint32_t state_size;
+	bool whole; /* every byte may be framing: the kernel side is to copy segments whole */
+	/* What connections need for as long as they do: shared by all, bounded; never a reason to fail. */
+	struct {
+		uint32_t size, max;
+	} pool[RS_PROTO_POOLS];
 
-	/* A connection starts to speak it; redact (it outlives the connection): the header fields to give
-	 * beside the protocol's own. Optional; state is zeroed. */
-	void (*start)(void *state, const struct rs_redact *redact);
+	/* A connection starts to speak it. Optional; state is zeroed. */
+	void (*start)(void *state, const struct rs_proto_env *env);
+
+	/* The connection is gone: what came from env->pool goes back. Optional. */
+	void (*stop)(void *state);
+
+	/* After start(): RS_MSGF_SWITCH has led here. Optional. */
+	void (*switched)(void *state, enum rs_ev_role role);
 
 	/* Does this stream speak the protocol? Looks at the first bytes of one direction only. For YES,
 	 * *ret_role says which end this is (from the direction in which a request goes), or UNKNOWN. */

@@ -2,7 +2,7 @@
 #include "resend.h"
 
 #include "base/hash.h"
-#include "proto/http1.h"
+#include "proto/http.h"
 
 static uint64_t url_key(struct str host, struct str target)
 {
@@ -22,9 +22,8 @@ static struct rs_attempt *kept(struct rs_trace *t, struct rs_open *o)
 
 void rs_resend_begin(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
-	struct str method = rs_msg_field(m, RS_F_HTTP1_METHOD);
-	uint64_t url =
-		url_key(rs_msg_field(m, RS_F_HTTP1_HOST), rs_msg_field(m, RS_F_HTTP1_TARGET));
+	struct str method = rs_msg_field(m, RS_F_HTTP_METHOD);
+	uint64_t url = url_key(rs_msg_field(m, RS_F_HTTP_HOST), rs_msg_field(m, RS_F_HTTP_TARGET));
 	struct rs_attempt *before = kept(t, o);
 	bool retry, redirect;
 
@@ -71,23 +70,25 @@ static unsigned status_code(struct str s)
 
 void rs_resend_response(struct rs_open *o, const struct rs_msg *m)
 {
-	switch (status_code(rs_msg_field(m, RS_F_HTTP1_STATUS))) {
+	switch (status_code(rs_msg_field(m, RS_F_HTTP_STATUS))) {
 	case 301:
 	case 302:
 	case 303:
 	case 307:
 	case 308:
 		o->attempt.location = location_key(rs_msg_field(m, RS_F_LOCATION),
-						   rs_x_req(&o->x, RS_F_HTTP1_HOST));
+						   rs_x_req(&o->x, RS_F_HTTP_HOST));
 	}
 }
 
 static bool failed(const struct rs_open *o)
 {
-	unsigned status = status_code(rs_x_resp(&o->x, RS_F_HTTP1_STATUS));
+	unsigned status = status_code(rs_x_resp(&o->x, RS_F_HTTP_STATUS));
 
 	if (!o->x.has_response)
-		return o->x.end == RS_XEND_CLOSED || o->x.end == RS_XEND_RESET;
+		return o->x.end == RS_XEND_CLOSED || o->x.end == RS_XEND_RESET ||
+		       (o->x.end == RS_XEND_ABORTED &&
+			str_eq(rs_x_resp(&o->x, RS_F_HTTP_RESET), STR("REFUSED_STREAM")));
 	return o->attempt.location || status >= 500 || status == 401 || status == 407 ||
 	       status == 408 || status == 425 || status == 429;
 }
