@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Containers and pods from cgroup paths: the corpus, and forms of our own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "meta/cgroup.h"
+
+#define ID   "326cc3c5ff5d99a6653d5c2f89406567ebd0bb216d7b9788b4be02711c94c8a4"
+#define ID2  "0b27c158feb36ab18a10ff687909ec730ece6280581dd407e2672359be7725dd"
+#define UID  "aabdce00-6d4e-a41d-a13f-afa1f0c255c1"
+#define UID_ "aabdce00_6d4e_a41d_a13f_afa1f0c255c1"
+#define HASH "ab93f20792dc4e4db6d83bb1f6dfc924"
+
+static void expect(const char *what, struct str text, struct str id, struct str uid,
+		   struct str runtime)
+{
+	struct rs_cgroup c;
+	bool any = rs_cgroup_text(text, &c);
+	const char *name = rs_runtime_name((enum rs_runtime)c.runtime);
+
+	if (any != (id.len || uid.len) || !str_eq(str_c(c.container_id), id) ||
+	    !str_eq(str_c(c.pod_uid), uid) || !str_eq(str_c(name), runtime) ||
+	    (c.qos != RS_QOS_NONE) != (uid.len > 0))
+		fail_msg("%s: %.*s\n\tis id '%s' pod '%s' runtime '%s'", what, STR_ARG(text),
+			 c.container_id, c.pod_uid, name);
+}
+
+/* line, runtime, container id, pod uid, note; a runtime "a|b" cannot be told from the path. */
+static void test_corpus(void **state)
+{
+	FILE *f = fopen("tests/vectors/k8s/cgroup.tsv", "re");
+	char line[2048];
+	int rows = 0;
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		struct str rest = str_c(line), col[5];
+
+		if (line[0] == '#')
+			continue;
+		rest.len -= rest.len && rest.ptr[rest.len - 1] == '\n';
+		for (int i = 0; i < 5; i++)
+			rest = str_cut(rest, '\t', &col[i]);
+		if (str_find(col[1], '|') < col[1].len)
+			col[1] = STR_NONE;
+		expect("corpus", col[0], col[2], col[3], col[1]);
+		rows++;
+	}
+	fclose(f);
+	assert_int_equal(rows, 64);
+}
+
+static void test_forms(void **state)
+{
+	static const struct {
+		const char *text, *id, *uid, *runtime;
+	} rows[] = {
+		/* the other driver's name, taken literally */
+		{ "0::/system.slice/containerd.service/kubepods-besteffort-pod" UID_
+		  ".slice:cri-containerd:" ID,
+		  ID, UID, "containerd" },
+		{ "0::/kubepods-burstable-pod" UID_ ".slice:crio:" ID, ID, UID, "cri-o" },
+		{ "0::/system.slice:docker:" ID, ID, "", "docker" },
+		{ "0::/machine.slice:libpod:" ID, ID, "", "podman" },
+		/* relative to the reader's cgroup namespace */
+		{ "0::/../../../kubepods-burstable.slice/kubepods-burstable-pod" UID_
+		  ".slice/cri-containerd-" ID ".scope",
+		  ID, UID, "containerd" },
+		{ "0::/../../pod" UID "/" ID, ID, UID, "" },
+		/* podman */
+		{ "0::/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID2 ".scope", ID2, "",
+		  "podman" },
+		{ "0::/libpod_parent/" ID "/libpod-" ID2, ID2, "", "podman" },
+		{ "0::/libpod_parent/" ID "/libpod-conmon-" ID2, "", "", "" },
+		{ "0::/libpod_parent/libpod-" ID, ID, "", "podman" },
+		{ "0::/system.slice/web.service/libpod-payload-" ID, ID, "", "podman" },
+		/* others */
+		{ "0::/system.slice/nerdctl-" ID ".scope", ID, "", "containerd" },
+		{ "0::/k8s.io/" ID, ID, "", "containerd" },
+		{ "12:pids:/actions_job/" ID, ID, "", "docker" },
+		{ "0::/custom/parent/" ID, ID, "", "" },
+		{ "0::/kubepods/besteffort/pod" UID "/kata_" ID, ID, UID, "" },
+		{ "0::/ecstasks.slice/ecstasks-" HASH ".slice/docker-" ID ".scope", ID, "",
+		  "docker" },
+		{ "4:memory:/garden/" UID, UID, "", "garden" },
+		{ "4:memory:/lxc/101/ns/init.scope", "101", "", "lxc" },
+		{ "0::/lxc.payload.101/docker/" ID, ID, "", "docker" },
+		{ "0::/lxc.monitor.web-1", "", "", "" },
+		/* Docker in a pod: the innermost container, and the pod */
+		{ "0::/kubepods/burstable/pod" UID "/" ID "/docker/" ID2, ID2, UID, "docker" },
+		/* a monitor in a container is the container's process */
+		{ "0::/docker/" ID "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-conmon-" ID2
+		  ".scope",
+		  ID, UID, "docker" },
+		/* removed under its process */
+		{ "0::/system.slice/docker-" ID ".scope (deleted)", ID, "", "docker" },
+		/* static pods */
+		{ "0::/kubepods.slice/kubepods-pod" HASH ".slice/crio-" ID ".scope", ID, HASH,
+		  "cri-o" },
+		/* Several lines. An exiting process shows '/' on v1 lines. */
+		{ "11:memory:/\n1:name=systemd:/\n0::/docker/" ID "\n", ID, "", "docker" },
+		{ "11:memory:/docker/" ID "\n0::/\n", ID, "", "docker" },
+		{ "11:memory:/docker/" ID2 "\n0::/docker/" ID, ID, "", "docker" },
+		{ "0::/kubepods/pod" UID "\n3:cpu:/kubepods/pod" UID "/" ID, ID, UID, "" },
+		{ "0::/system.slice/containerd.service\n13:misc:/\n12:pids:/kubepods/pod" UID
+		  "\n11:memory:/kubepods/pod" UID "\n",
+		  "", UID, "" },
+		/* near misses */
+		{ "0::/docker/" ID "0", "", "", "" },
+		{ "0::/x" ID, "", "", "" },
+		{ "0::/pod" UID "x/y", "", "", "" },
+		{ "0::/kubepods-poda.slice", "", "", "" },
+		{ "0::/user.slice/pod-" HASH ".slice", "", "", "" },
+		{ "0::/machine.slice/machine-libpod_pod_" ID ".slice", "", "", "" },
+		{ "0::/default/" UID, "", "", "" },
+		{ "", "", "", "" },
+		{ "\n::\n:::\n0\n0:\n0::\n", "", "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		expect("form", str_c(rows[i].text), str_c(rows[i].id), str_c(rows[i].uid),
+		       str_c(rows[i].runtime));
+}
+
+static void test_qos(void **state)
+{
+	struct rs_cgroup c;
+
+	(void)state;
+	assert_true(rs_cgroup_path(STR("/kubepods/burstable/pod" UID), &c));
+	assert_int_equal(c.qos, RS_QOS_BURSTABLE);
+	assert_true(rs_cgroup_path(STR("/kubepods/besteffort/pod" UID "/" ID), &c));
+	assert_int_equal(c.qos, RS_QOS_BESTEFFORT);
+	assert_true(rs_cgroup_path(STR("/kubepods.slice/kubepods-pod" UID_ ".slice"), &c));
+	assert_int_equal(c.qos, RS_QOS_GUARANTEED);
+	assert_true(rs_cgroup_path(STR("/a/kubelet-kubepods-burstable-pod" UID_ ".slice"), &c));
+	assert_int_equal(c.qos, RS_QOS_BURSTABLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_qos),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
