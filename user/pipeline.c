@@ -186,7 +186,7 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
-		p = rs_procs_get(&pl->procs, o->x.tgid, 0, STR_NONE);
+		p = rs_procs_get(&pl->procs, o->x.tgid, 0, 0, STR_NONE);
 		if (p)
 			rs_procs_settle(&pl->procs, p);
 		if (p && !rs_decision_traced(&p->decision))
@@ -257,7 +257,7 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	bool is_new;
 
 	if (ev->tgid)
-		p = rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, comm);
+		p = rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, ev->cgroup, comm);
 	if (p) {
 		rs_procs_port(&pl->procs, p, ev->lport);
 		rs_procs_port(&pl->procs, p, ev->rport);
@@ -286,7 +286,7 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
 	struct rs_proc *p = c && c->proc && c->proc->tgid == ev->tgid
 				    ? c->proc
-				    : rs_procs_get(&pl->procs, ev->tgid, 0, STR_NONE);
+				    : rs_procs_get(&pl->procs, ev->tgid, 0, 0, STR_NONE);
 	struct rs_feed f = { .pl = pl };
 	unsigned dir = ev->dir & 1;
 	bool is_new;
@@ -520,7 +520,7 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	rs_list_init(&pl->closing);
 	rs_services_init(&pl->services);
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
-	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, &pl->n);
+	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, pl->o.host_root, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
 	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, pl->o.max_requests, &pl->pair,
 		      &pl->n);

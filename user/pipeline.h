@@ -25,6 +25,7 @@ struct rs_pipeline_opts {
 	uint64_t seed;		     /* of ids; 0: random */
 	int64_t wall_offset;	     /* CLOCK_MONOTONIC to wall time */
 	bool live;		     /* read /proc of processes */
+	const char *host_root;	     /* where the host's files are; NULL: found out */
 };
 
 /* A finished exchange whose span waits for the other end's record (trace.h); conn may be gone. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proc.h"
+
+#include "attrs.h"
 #include "facts.h"
 #include "sdk.h"
 #include "thread_ctx.h"
@@ -9,24 +11,25 @@
 #include <unistd.h>
 
 #define ENV_MAX	  (128 * 1024) /* bytes of an environment that are looked at */
-#define ATTRS_MAX 48
-#define VALUE_MAX 1024 /* bytes of one attribute value taken from an environment */
+#define VALUE_MAX RS_RES_VALUE_MAX
 
-/* What is being collected for one resource. */
+/* What a process says of itself, while it is being collected. */
 struct learn {
 	struct rs_proc *p;
-	struct rs_attr attrs[ATTRS_MAX];
-	uint32_t n, dropped;
+	struct rs_res own;
 	struct str service, dd_service, dd_env, dd_version, resource_attrs;
 	char exe[512]; /* path, or empty */
 };
 
-void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, struct rs_counters *n)
+void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, const char *host_root,
+		   struct rs_counters *n)
 {
 	*ps = (struct rs_procs){ .live = live, .n = n };
 	rs_map_init(&ps->by_tgid, max);
 	rs_pool_init(&ps->pool, sizeof(struct rs_proc), max);
 	rs_list_init(&ps->lru);
+	if (live)
+		rs_containers_init(&ps->containers, host_root, n);
 	if (live && gethostname(ps->host_buf, sizeof(ps->host_buf) - 1) == 0)
 		ps->host = str_c(ps->host_buf);
 }
@@ -35,55 +38,15 @@ void rs_procs_release(struct rs_procs *ps)
 {
 	struct rs_list *pos, *tmp;
 
-	rs_list_for_each_safe (pos, tmp, &ps->lru)
-		rs_arena_release(&rs_list_entry(pos, struct rs_proc, lru)->arena);
+	rs_list_for_each_safe (pos, tmp, &ps->lru) {
+		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
+
+		rs_arena_release(&p->own_mem);
+		rs_arena_release(&p->arena);
+	}
+	rs_containers_release(&ps->containers);
 	rs_map_release(&ps->by_tgid);
 	rs_pool_release(&ps->pool);
-}
-
-static struct rs_attr *find_attr(struct learn *l, struct str key)
-{
-	for (uint32_t i = 0; i < l->n; i++) {
-		if (str_eq(l->attrs[i].key->name, key))
-			return &l->attrs[i];
-	}
-	return NULL;
-}
-
-/* Later calls do not override: the first source of an attribute wins. */
-static void set_val(struct learn *l, const struct rs_key *key, struct rs_val val)
-{
-	if (find_attr(l, key->name))
-		return;
-	if (l->n == ATTRS_MAX) {
-		l->dropped++;
-		return;
-	}
-	l->attrs[l->n++] = (struct rs_attr){ key, val };
-}
-
-static void set_str(struct learn *l, const struct rs_key *key, struct str value)
-{
-	struct str own = rs_arena_str(&l->p->arena, str_at(value, 0, VALUE_MAX));
-
-	if (own.ptr)
-		set_val(l, key,
-			(struct rs_val){
-				.type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
-}
-
-static const struct rs_key *key_of(struct learn *l, struct str name)
-{
-	struct rs_key *k;
-
-	for (unsigned i = 0; i < RS_K_COUNT; i++) {
-		if (str_eq(rs_known_keys[i].name, name))
-			return &rs_known_keys[i];
-	}
-	k = rs_arena_alloc(&l->p->arena, sizeof(*k));
-	if (k)
-		*k = rs_key_make(rs_arena_str(&l->p->arena, name));
-	return k && k->name.ptr ? k : NULL;
 }
 
 static int hexval(char c)
@@ -96,13 +59,12 @@ static int hexval(char c)
 
 /* OTEL_RESOURCE_ATTRIBUTES: key=value,key=value, values percent-encoded (OpenTelemetry specification,
  * resource SDK). A malformed member is left out; the others count. */
-static void add_resource_attrs(struct learn *l, struct str list)
+static void add_resource_attrs(struct rs_res *r, struct str list)
 {
 	while (list.len) {
 		struct str item, key, value;
 		char buf[VALUE_MAX];
 		size_t n = 0;
-		const struct rs_key *k;
 
 		list = str_cut(list, ',', &item);
 		value = str_cut(item, '=', &key);
@@ -124,9 +86,7 @@ static void add_resource_attrs(struct learn *l, struct str list)
 				buf[n++] = value.ptr[i];
 			}
 		}
-		k = key_of(l, key);
-		if (k)
-			set_str(l, k, str_of(buf, n));
+		rs_res_named(r, key, str_of(buf, n));
 	}
 }
 
@@ -152,7 +112,7 @@ static void take_env(struct learn *l, struct str var)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		if (str_eq(name, wanted[i].name))
 			*(struct str *)(void *)((char *)l + wanted[i].off) =
-				rs_arena_str(&l->p->arena, str_at(value, 0, 8192));
+				rs_arena_str(&l->p->own_mem, str_at(value, 0, 8192));
 	}
 	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
 		l->p->sdk |= str_eq(name, loaders[i]) && value.len &&
@@ -216,11 +176,10 @@ static void read_exe(struct learn *l)
 static void take_sdk_attr(void *arg, struct str key, struct str value)
 {
 	struct learn *l = arg;
-	const struct rs_key *k = key.len <= 255 ? key_of(l, key) : NULL;
 
 	/* What the SDK is, it says of itself; these are our spans. */
-	if (k && !str_starts(key, STR("telemetry.")))
-		set_str(l, k, value);
+	if (!str_starts(key, STR("telemetry.")))
+		rs_res_named(&l->own, key, value);
 }
 
 /* The resource that the SDK publishes is the process's own word: it comes first. */
@@ -239,38 +198,71 @@ static void read_sdk(struct rs_procs *ps, struct learn *l)
 		return;
 	if (ps->publisher && rs_thread_ctx_find(l->p->tgid, &tls) == 0)
 		ps->publisher(ps->publisher_arg, l->p->tgid, &tls);
-	buf = rs_arena_alloc(&l->p->arena, 8192);
+	buf = rs_arena_alloc(&l->p->own_mem, 8192);
 	n = buf ? rs_sdk_read(l->p->tgid, &sdk, buf, 8192) : 0;
 	rs_sdk_parse(str_of(buf, n), take_sdk_attr, l);
 }
 
-static const char *own_text(struct rs_arena *a, const char *text)
+static const char *own_text(struct rs_arena *a, struct str text)
 {
-	size_t n = strlen(text) + 1;
-	char *p = rs_arena_alloc(a, n);
+	char *p = rs_arena_alloc(a, text.len + 1);
 
-	return p ? memcpy(p, text, n) : NULL;
+	if (!p)
+		return NULL;
+	if (text.len)
+		memcpy(p, text.ptr, text.len);
+	p[text.len] = 0;
+	return p;
 }
 
-/* As far as the rules ask. Containers and pods are not known of here: it is in none. */
+/* The container's and the pod's names and labels, as rules ask for them. */
+static void pod_facts(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod *pod)
+{
+	const struct rs_container_facts *c = &p->c;
+	const struct rs_pod_container *pc;
+	struct rs_facts *f = &p->facts;
+	struct rs_arena *a = &p->arena;
+	struct rs_label *labels;
+	bool late = c->pod_uid.len && !pod && ps->pods;
+
+	f->container = own_text(a, c->pod_container.len ? c->pod_container : c->name);
+	f->pod = late && !c->pod_name.len ? NULL : own_text(a, c->pod_name);
+	f->k8s_namespace = late && !c->pod_namespace.len ? NULL : own_text(a, c->pod_namespace);
+	f->labels = NULL;
+	f->nlabels = late ? -1 : 0;
+	if (!pod)
+		return;
+	pc = rs_pod_container(pod, c->pod_container, c->id);
+	if (pc)
+		f->container = own_text(a, pc->name);
+	f->pod = own_text(a, pod->name);
+	f->k8s_namespace = own_text(a, pod->namespace);
+	labels = rs_arena_alloc(a, pod->nlabels * sizeof(*labels));
+	for (uint32_t i = 0; labels && i < pod->nlabels; i++) {
+		labels[i] = (struct rs_label){ own_text(a, pod->labels[i].key),
+					       own_text(a, pod->labels[i].value) };
+		if (!labels[i].key || !labels[i].value)
+			return;
+		f->labels = labels;
+		f->nlabels = (int)i + 1;
+	}
+}
+
+/* As far as the rules ask. */
 static void read_facts(struct rs_procs *ps, struct learn *l)
 {
 	uint32_t needs = ps->discover ? ps->discover->needs : 0;
 	struct rs_proc *p = l->p;
 	struct rs_facts *f = &p->facts, old = p->facts;
 
-	*f = (struct rs_facts){ .comm = p->comm,
-				.uid = RS_FACTS_NO_UID,
-				.container = "",
-				.pod = "",
-				.k8s_namespace = "" };
+	*f = (struct rs_facts){ .comm = p->comm, .uid = RS_FACTS_NO_UID };
 	if (!ps->live)
 		return;
-	f->exe = l->exe[0] ? own_text(&p->arena, l->exe) : NULL;
+	f->exe = l->exe[0] ? own_text(&p->own_mem, str_c(l->exe)) : NULL;
 	if (needs & 1u << RS_RK_user)
 		f->uid = rs_facts_uid(p->tgid);
 	if (needs & 1u << RS_RK_cgroup)
-		f->cgroup = rs_facts_cgroup(p->tgid, &p->arena);
+		f->cgroup = rs_facts_cgroup(p->tgid, &p->own_mem);
 	if (needs & 1u << RS_RK_port)
 		rs_facts_listening(p->tgid, f);
 	for (uint32_t i = 0; i < old.nports; i++)
@@ -287,19 +279,92 @@ static void decide(struct rs_procs *ps, struct rs_proc *p)
 		ps->tell(ps->tell_arg, p);
 }
 
-/* CLOCK_BOOTTIME start to the time of day as process.creation.time wants it is left to consumers that
- * know the boot time; pid and the resource's instance id identify the process here. */
+static struct str last_part(struct str path)
+{
+	while (str_find(path, '/') < path.len)
+		path = str_from(path, str_find(path, '/') + 1);
+	return path;
+}
+
+static const struct rs_pod *pod_of(const struct rs_procs *ps, const struct rs_proc *p)
+{
+	return ps->pods && p->c.pod_uid.len ? rs_pods_by_uid(ps->pods, p->c.pod_uid) : NULL;
+}
+
+/*
+ * The resource: a rule's word and the process's own first, then what is known of its pod and container, then
+ * what can be said of any process. CLOCK_BOOTTIME start to the time of day as process.creation.time wants it
+ * is left to consumers that know the boot time; pid and the resource's instance id identify the process here.
+ */
+static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod *pod)
+{
+	static const struct rs_pod_conf none;
+	struct rs_res r = { .mem = &p->arena, .dropped = p->own.dropped };
+	struct str exe_name = last_part(p->exe);
+
+	if (p->decision.rule && p->decision.rule->service)
+		rs_res_str(&r, RS_K_SERVICE_NAME, str_c(p->decision.rule->service));
+	for (uint32_t i = 0; i < p->own.n; i++)
+		rs_res_val(&r, p->own.a[i].key, p->own.a[i].val);
+	if (!exe_name.len)
+		exe_name = str_of(p->comm, strnlen(p->comm, sizeof(p->comm)));
+	rs_names_pod(&r, &p->c, pod, ps->pods ? &ps->pods->conf : &none, ps->node);
+	rs_res_str(&r, RS_K_SERVICE_NAME, exe_name.len ? exe_name : STR("unknown_service"));
+	rs_res_val(&r, rs_key(RS_K_PROCESS_PID), (struct rs_val){ .type = RS_VAL_INT, .i = p->tgid });
+	rs_res_str(&r, RS_K_PROCESS_EXECUTABLE_NAME, exe_name);
+	rs_res_str(&r, RS_K_PROCESS_EXECUTABLE_PATH, p->exe);
+	rs_res_str(&r, RS_K_CONTAINER_ID, p->c.id);
+	rs_res_str(&r, RS_K_CONTAINER_NAME, p->c.name);
+	rs_names_image(&r, p->c.image);
+	rs_res_str(&r, RS_K_HOST_NAME, ps->host);
+	rs_res_str(&r, RS_K_TELEMETRY_SDK_NAME, STR("ringspan"));
+	rs_res_str(&r, RS_K_TELEMETRY_SDK_LANGUAGE, STR("c"));
+	rs_res_str(&r, RS_K_TELEMETRY_SDK_VERSION, STR(RS_VERSION));
+	add_resource_attrs(&r, ps->extra);
+
+	p->service = rs_res_get(&r, RS_K_SERVICE_NAME);
+	p->resource.attrs = (struct rs_attrs){ .a = rs_res_copy(&r), .dropped = r.dropped };
+	p->resource.attrs.n = p->resource.attrs.a ? r.n : 0;
+	p->origin = ++ps->next_origin;
+}
+
+static void read_container(struct rs_procs *ps, struct rs_proc *p)
+{
+	const struct rs_container *c = rs_containers_of(&ps->containers, p->tgid, p->cgroup);
+
+	if (!c)
+		return;
+	p->c = (struct rs_container_facts){
+		.id = rs_arena_str(&p->own_mem, str_c(c->cg.container_id)),
+		.name = rs_arena_str(&p->own_mem, c->name),
+		.image = rs_arena_str(&p->own_mem, c->image),
+		.pod_uid = rs_arena_str(&p->own_mem, str_c(c->cg.pod_uid)),
+		.pod_name = rs_arena_str(&p->own_mem, c->pod_name),
+		.pod_namespace = rs_arena_str(&p->own_mem, c->pod_namespace),
+		.pod_container = rs_arena_str(&p->own_mem, c->pod_container),
+	};
+}
+
+/* What the process itself, the kernel and the runtime say of it: all that is gone when it is gone. Then what
+ * follows from it. */
 static void learn(struct rs_procs *ps, struct rs_proc *p)
 {
-	struct learn l = { .p = p };
-	struct str exe_name, name = STR_NONE;
-	const struct rs_attr *given;
+	struct learn l = { .p = p, .own = { .mem = &p->own_mem } };
+	const struct rs_pod *pod;
 
+	rs_arena_reset(&p->own_mem);
 	rs_arena_reset(&p->arena);
 	p->sdk = p->published = false;
-	if (ps->live)
+	p->c = (struct rs_container_facts){ 0 };
+	if (ps->live) {
 		read_exe(&l);
+		read_container(ps, p);
+	}
+	p->exe = rs_arena_str(&p->own_mem, str_c(l.exe));
+	pod = pod_of(ps, p);
+	p->pod_gen = pod ? pod->gen : 0;
 	read_facts(ps, &l);
+	pod_facts(ps, p, pod);
 	decide(ps, p);
 	p->described = rs_decision_traced(&p->decision);
 	if (ps->learnt && p->described)
@@ -308,52 +373,48 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 		read_env(&l);
 		read_sdk(ps, &l);
 	}
-	exe_name = str_c(l.exe);
-	while (str_find(exe_name, '/') < exe_name.len)
-		exe_name = str_from(exe_name, str_find(exe_name, '/') + 1);
-	if (!exe_name.len)
-		exe_name = str_of(p->comm, strnlen(p->comm, sizeof(p->comm)));
-
-	if (p->decision.rule && p->decision.rule->service)
-		set_str(&l, rs_key(RS_K_SERVICE_NAME), str_c(p->decision.rule->service));
 	/* OTEL_SERVICE_NAME beats service.name in OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry specification). */
-	if (l.service.len)
-		set_str(&l, rs_key(RS_K_SERVICE_NAME), l.service);
-	add_resource_attrs(&l, l.resource_attrs);
-	if (l.dd_service.len)
-		set_str(&l, rs_key(RS_K_SERVICE_NAME), l.dd_service);
-	if (l.dd_env.len)
-		set_str(&l, rs_key(RS_K_DEPLOYMENT_ENVIRONMENT_NAME), l.dd_env);
-	if (l.dd_version.len)
-		set_str(&l, rs_key(RS_K_SERVICE_VERSION), l.dd_version);
-	name = exe_name.len ? exe_name : STR("unknown_service");
-	set_str(&l, rs_key(RS_K_SERVICE_NAME), name);
-	set_val(&l, rs_key(RS_K_PROCESS_PID), (struct rs_val){ .type = RS_VAL_INT, .i = p->tgid });
-	if (exe_name.len)
-		set_str(&l, rs_key(RS_K_PROCESS_EXECUTABLE_NAME), exe_name);
-	if (l.exe[0])
-		set_str(&l, rs_key(RS_K_PROCESS_EXECUTABLE_PATH), str_c(l.exe));
-	if (ps->host.len)
-		set_str(&l, rs_key(RS_K_HOST_NAME), ps->host);
-	set_str(&l, rs_key(RS_K_TELEMETRY_SDK_NAME), STR("ringspan"));
-	set_str(&l, rs_key(RS_K_TELEMETRY_SDK_LANGUAGE), STR("c"));
-	set_str(&l, rs_key(RS_K_TELEMETRY_SDK_VERSION), STR(RS_VERSION));
+	rs_res_str(&l.own, RS_K_SERVICE_NAME, l.service);
+	add_resource_attrs(&l.own, l.resource_attrs);
+	rs_res_str(&l.own, RS_K_SERVICE_NAME, l.dd_service);
+	rs_res_str(&l.own, RS_K_DEPLOYMENT_ENVIRONMENT_NAME, l.dd_env);
+	rs_res_str(&l.own, RS_K_SERVICE_VERSION, l.dd_version);
+	p->own = (struct rs_attrs){ .a = rs_res_copy(&l.own), .dropped = l.own.dropped };
+	p->own.n = p->own.a ? l.own.n : 0;
+	compose(ps, p, pod);
+}
 
-	add_resource_attrs(&l, ps->extra);
+/* Its pod is another than it was, or is known only now. Nothing of the process is read again. */
+static void follow_pod(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod *pod)
+{
+	p->pod_gen = pod->gen;
+	rs_arena_reset(&p->arena);
+	pod_facts(ps, p, pod);
+	decide(ps, p);
+	if (rs_decision_traced(&p->decision) && !p->described)
+		learn(ps, p);
+	else
+		compose(ps, p, pod);
+}
 
-	given = find_attr(&l, STR("service.name"));
-	p->service = given ? str_of(given->val.str, given->val.len) : STR_NONE;
-	p->resource.attrs = (struct rs_attrs){ .dropped = l.dropped };
-	{
-		struct rs_attr *a = rs_arena_alloc(&p->arena, l.n * sizeof(*a));
+bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns)
+{
+	const struct rs_pod *pod;
 
-		if (a) {
-			memcpy(a, l.attrs, l.n * sizeof(*a));
-			p->resource.attrs.a = a;
-			p->resource.attrs.n = l.n;
-		}
+	if (!ps->pods || !p->c.pod_uid.len)
+		return false;
+	if (p->pods_seen != ps->pods->gen) {
+		p->pods_seen = ps->pods->gen;
+		pod = pod_of(ps, p);
+		if (pod && pod->gen != p->pod_gen)
+			follow_pod(ps, p, pod);
 	}
-	p->origin = ++ps->next_origin;
+	if (p->pod_gen || !ps->pods_wait_ns)
+		return false;
+	if (!p->wait_until_ns)
+		p->wait_until_ns = now_ns + ps->pods_wait_ns;
+	ps->pods->wanted = true;
+	return now_ns < p->wait_until_ns;
 }
 
 /* Asked again with the same facts: the process is learnt again if that changes what it is called. */
@@ -419,6 +480,7 @@ void rs_procs_gone(struct rs_procs *ps, struct rs_proc *p)
 {
 	rs_map_del(&ps->by_tgid, p->tgid);
 	rs_list_del(&p->lru);
+	rs_arena_release(&p->own_mem);
 	rs_arena_release(&p->arena);
 	rs_pool_put(&ps->pool, p);
 }
@@ -440,7 +502,7 @@ static void evict(struct rs_procs *ps)
 	rs_list_for_each_safe (pos, tmp, &ps->lru) {
 		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
 
-		if (p->nconns == 0) {
+		if (p->nconns == 0 && p->nheld == 0) {
 			rs_procs_gone(ps, p);
 			ps->n->v[RS_C_PROC_EVICTED]++;
 			return;
@@ -448,13 +510,16 @@ static void evict(struct rs_procs *ps)
 	}
 }
 
-struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns, struct str comm)
+struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns,
+			     uint64_t cgroup, struct str comm)
 {
 	struct rs_proc *p = rs_procs_find(ps, tgid);
 
 	if (p && (!start_ns || !p->start_ns || p->start_ns == start_ns)) {
 		if (!p->start_ns)
 			p->start_ns = start_ns;
+		if (!p->cgroup)
+			p->cgroup = cgroup;
 		if (ps->lru.prev != &p->lru) {
 			rs_list_del(&p->lru);
 			rs_list_add_tail(&ps->lru, &p->lru);
@@ -464,6 +529,8 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 	if (p) {
 		/* The pid was reused and the exit not seen: another process, the entry serves on. */
 		p->start_ns = start_ns;
+		p->cgroup = cgroup;
+		p->wait_until_ns = 0;
 		p->exited = false;
 		p->spans = p->requests = p->errors = 0;
 		p->facts.nports = 0;
@@ -476,8 +543,9 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 	p = rs_pool_get(&ps->pool);
 	if (!p)
 		return NULL;
-	*p = (struct rs_proc){ .tgid = tgid, .start_ns = start_ns };
+	*p = (struct rs_proc){ .tgid = tgid, .start_ns = start_ns, .cgroup = cgroup };
 	rs_list_init(&p->conns);
+	rs_arena_init(&p->own_mem, 1024, 64 * 1024);
 	rs_arena_init(&p->arena, 2048, 64 * 1024);
 	if (rs_map_put(&ps->by_tgid, tgid, p)) {
 		rs_pool_put(&ps->pool, p);

@@ -18,11 +18,14 @@
 #include "base/pool.h"
 #include "discover/discover.h"
 #include "shared/config.h"
+#include "meta/container.h"
+#include "meta/names.h"
 #include "trace/span.h"
 
 struct rs_proc {
 	uint32_t tgid;
 	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
+	uint64_t cgroup;   /* cgroup v2 id when it was first seen; 0: not known */
 	char comm[16];
 	struct str service; /* service.name */
 	struct rs_resource resource;
@@ -44,8 +47,16 @@ struct rs_proc {
 	uint64_t batch_serial, batch_origin;
 	struct rs_scope_spans *batch_group;
 
+	struct rs_container_facts c; /* in own_mem */
+	struct rs_attrs own;	     /* what it says of itself, in own_mem */
+	struct str exe;		     /* path, or empty; in own_mem */
+	uint64_t pod_gen;	     /* of the pod in `resource` (pods.h); 0: none */
+	uint64_t pods_seen, wait_until_ns;
+	uint32_t nheld; /* finished requests that are held back: it must stay */
+
 	struct rs_list lru;
-	struct rs_arena arena; /* of resource */
+	struct rs_arena own_mem; /* until it executes another program */
+	struct rs_arena arena;	 /* of resource */
 };
 
 #define RS_PROC_WANDERS 1000
@@ -60,12 +71,16 @@ struct rs_procs {
 	/* Called when a process is found to publish its threads' active span. May be NULL. */
 	void (*publisher)(void *arg, uint32_t tgid, const struct rs_bpf_tlsvar *tls);
 	void *publisher_arg;
+	struct rs_containers containers; /* while live */
 	struct str
 		extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
 	struct str host;
 	char host_buf[256];
 
 	/* Set by the caller after init: */
+	struct rs_pods *pods;  /* of this node; NULL: no Kubernetes source */
+	struct str node;       /* the node's name, or empty */
+	uint64_t pods_wait_ns; /* a process's spans wait at most so long for its pod to be known */
 	const struct rs_discover *discover; /* NULL: every process is traced */
 	/* A verdict is not, or not any more, "traced": the kernel side wants to know. NULL: it does not. */
 	void (*tell)(void *arg, const struct rs_proc *p);
@@ -75,13 +90,15 @@ struct rs_procs {
 	void *learnt_arg;
 };
 
-void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, struct rs_counters *n);
+/* live: /proc is read; host_root: as rs_containers_init. */
+void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, const char *host_root,
+		   struct rs_counters *n);
 void rs_procs_release(struct rs_procs *ps);
 
-/* The process, learnt now if it is new. start_ns 0: any with this tgid. comm may be empty. NULL only
- * without memory. The result stays valid until rs_procs_gone() or until the table is full. */
+/* The process, learnt now if it is new. start_ns 0: any with this tgid. cgroup 0: not known. comm may be
+ * empty. NULL only without memory. The result stays valid until rs_procs_gone() or until the table is full. */
 struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns,
-			     struct str comm);
+			     uint64_t cgroup, struct str comm);
 /* NULL when it is not known. */
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 /* It listens on or talks through this port: rules may ask for it. */
@@ -96,6 +113,8 @@ void rs_procs_relearn(struct rs_procs *ps);
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
 /* Call a few times a second while ps->live: looks once more for an SDK, which may start late. */
 void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p);
+/* Brings its resource up to date with what is known of its pod. Is that still being waited for? */
+bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns);
 /* Forget it; its connections must have been moved away. */
 void rs_procs_gone(struct rs_procs *ps, struct rs_proc *p);
 

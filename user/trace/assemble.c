@@ -19,7 +19,30 @@ static bool copy_str(struct rs_arena *a, struct str in, struct str *ret)
 	return ret->ptr != NULL;
 }
 
-/* Resource attributes are strings and numbers (meta/proc.c makes no others). */
+/* Resource attributes are texts, numbers and lists of texts (meta/attrs.h makes no others). */
+static bool copy_val(struct rs_arena *a, struct rs_val *v)
+{
+	struct rs_val *list;
+	struct str s;
+
+	if (v->type == RS_VAL_STR) {
+		if (!copy_str(a, str_of(v->str, v->len), &s))
+			return false;
+		v->str = s.ptr;
+	} else if (v->type == RS_VAL_ARRAY) {
+		list = rs_arena_alloc(a, v->len * sizeof(*list));
+		for (uint32_t i = 0; list && i < v->len; i++) {
+			list[i] = v->arr[i];
+			if (!copy_str(a, str_of(list[i].str, list[i].len), &s))
+				return false;
+			list[i].str = s.ptr;
+		}
+		v->arr = list;
+		return list != NULL;
+	}
+	return true;
+}
+
 static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struct rs_resource *out)
 {
 	struct rs_attr *attrs = rs_arena_alloc(a, in->attrs.n * sizeof(*attrs));
@@ -27,8 +50,6 @@ static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struc
 	if (!attrs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < in->attrs.n; i++) {
-		struct str s;
-
 		attrs[i] = in->attrs.a[i];
 		if (attrs[i].key->id == RS_KEY_DYNAMIC) {
 			struct rs_key *k = rs_arena_alloc(a, sizeof(*k));
@@ -40,11 +61,8 @@ static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struc
 				return -ENOMEM;
 			attrs[i].key = k;
 		}
-		if (attrs[i].val.type != RS_VAL_STR)
-			continue;
-		if (!copy_str(a, str_of(attrs[i].val.str, attrs[i].val.len), &s))
+		if (!copy_val(a, &attrs[i].val))
 			return -ENOMEM;
-		attrs[i].val.str = s.ptr;
 	}
 	out->attrs =
 		(struct rs_attrs){ .a = attrs, .n = in->attrs.n, .dropped = in->attrs.dropped };
