@@ -105,6 +105,7 @@ static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct r
 	const struct rs_span *s = p->batch_group->last;
 
 	pl->n.v[RS_C_TRACE_SPANS]++;
+	pl->n.v[RS_C_K8S_WITHOUT] += rs_procs_lacks_pod(&pl->procs, p);
 	pl->n.v[s->kind == RS_KIND_SERVER ? RS_C_TRACE_SERVER : RS_C_TRACE_CLIENT]++;
 	pl->n.v[RS_C_TRACE_ERRORS] += s->status == RS_STATUS_ERROR;
 	pl->last_span_ns = pl->now;
@@ -187,8 +188,10 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, 0, STR_NONE);
-		if (p)
+		if (p) {
+			rs_procs_waits(&pl->procs, p, pl->now); /* its resource as of now */
 			rs_procs_settle(&pl->procs, p);
+		}
 		if (p && !rs_decision_traced(&p->decision))
 			pl->n.v[RS_C_TRACE_EXCLUDED]++;
 		else if (o->root && rs_root_of(o->root)->quiet)
@@ -212,7 +215,7 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 void rs_pl_finish(struct rs_pipeline *pl, struct rs_open *o)
 {
 	rs_trace_end(&pl->trace, o);
-	if (!pl->done && rs_trace_waits(o, pl->now) && rs_pl_hold(pl, o))
+	if (!pl->done && rs_pl_hold(pl, o))
 		return;
 	rs_pl_emit(pl, o);
 }
@@ -526,6 +529,7 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 		      &pl->n);
 	rs_pool_init(&pl->held_pool, sizeof(struct rs_held), pl->o.max_requests / 4);
 	rs_list_init(&pl->held);
+	rs_list_init(&pl->podless);
 	pl->trace.wall_offset = pl->o.wall_offset;
 	rs_batch_init(&pl->batch, pl->o.batch_bytes);
 	return rs_l7_env_init(&pl->l7);

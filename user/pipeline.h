@@ -28,10 +28,12 @@ struct rs_pipeline_opts {
 	const char *host_root;	     /* where the host's files are; NULL: found out */
 };
 
-/* A finished exchange whose span waits for the other end's record (trace.h); conn may be gone. */
+/* A finished exchange whose span waits, for the other end's record (trace.h) or for its process's pod to be
+ * known (meta/proc.h); conn may be gone. */
 struct rs_held {
 	struct rs_list node;
 	struct rs_open *o;
+	struct rs_proc *p; /* stays while this is there */
 	struct rs_conn_info conn;
 };
 
@@ -57,7 +59,8 @@ struct rs_pipeline {
 	struct rs_procs procs;
 	struct rs_batch batch;
 	struct rs_pool held_pool;
-	struct rs_list held; /* struct rs_held.node, oldest first */
+	struct rs_list held;	/* struct rs_held.node, oldest first: for the other end */
+	struct rs_list podless; /* likewise: for the pod */
 	struct {
 		uint64_t requests, spans, errors;
 	} proto[RS_PROTO_COUNT];

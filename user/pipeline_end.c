@@ -104,22 +104,45 @@ static void end_closing(struct rs_pipeline *pl, uint64_t grace_ns)
 	}
 }
 
-/* Its connection may go meanwhile. False: there is no room. */
+static bool waits_for_pod(struct rs_pipeline *pl, const struct rs_open *o, struct rs_proc *p)
+{
+	return o->has_request && p && rs_procs_waits(&pl->procs, p, pl->now);
+}
+
 bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o)
 {
-	struct rs_held *h = rs_pool_get(&pl->held_pool);
+	struct rs_proc *p = rs_procs_find(&pl->procs, o->x.tgid);
+	bool other_end = rs_trace_waits(o, pl->now);
+	struct rs_held *h;
 
-	if (!h)
+	if (!other_end && !waits_for_pod(pl, o, p))
 		return false;
+	h = rs_pool_get(&pl->held_pool);
+	if (!h) {
+		pl->n.v[RS_C_K8S_NO_HOLD] += !other_end;
+		return false;
+	}
 	h->o = o;
 	h->conn = *o->x.conn;
+	h->p = p;
+	if (p)
+		p->nheld++;
 	o->x.conn = &h->conn;
 	rs_pair_detach(&pl->pair, o);
-	rs_list_add_tail(&pl->held, &h->node);
+	pl->n.v[RS_C_K8S_WAITED] += !other_end;
+	rs_list_add_tail(other_end ? &pl->held : &pl->podless, &h->node);
 	return true;
 }
 
-/* Those that need not wait any more; `all`: whether or not. */
+static void emit_held(struct rs_pipeline *pl, struct rs_held *h)
+{
+	rs_pl_emit(pl, h->o);
+	if (h->p)
+		h->p->nheld--;
+	rs_list_del(&h->node);
+	rs_pool_put(&pl->held_pool, h);
+}
+
 void rs_pl_release_held(struct rs_pipeline *pl, bool all)
 {
 	while (!rs_list_empty(&pl->held)) {
@@ -127,9 +150,26 @@ void rs_pl_release_held(struct rs_pipeline *pl, bool all)
 
 		if (!all && rs_trace_waits(h->o, pl->now))
 			return;
-		rs_pl_emit(pl, h->o);
+		if (all || !waits_for_pod(pl, h->o, h->p)) {
+			emit_held(pl, h);
+			continue;
+		}
+		pl->n.v[RS_C_K8S_WAITED]++;
 		rs_list_del(&h->node);
-		rs_pool_put(&pl->held_pool, h);
+		rs_list_add_tail(&pl->podless, &h->node);
+	}
+}
+
+/* A few times a second is often enough: pods' changes come in no order. */
+static void release_podless(struct rs_pipeline *pl, bool all)
+{
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &pl->podless) {
+		struct rs_held *h = rs_list_entry(pos, struct rs_held, node);
+
+		if (all || !waits_for_pod(pl, h->o, h->p))
+			emit_held(pl, h);
 	}
 }
 
@@ -181,7 +221,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 			rs_pl_end_exchanges(pl, c, NULL, RS_XEND_PROC_GONE, c->last_ns);
 			rs_pl_set_proc(c, NULL);
 		}
-		if (p->nconns == 0)
+		if (p->nconns == 0 && p->nheld == 0)
 			rs_procs_gone(&pl->procs, p);
 	}
 	while (pl->o.request_timeout_ns && rs_pair_oldest(&pl->pair)) {
@@ -193,6 +233,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 	}
 	end_doubtful(pl);
 	rs_pl_release_held(pl, false);
+	release_podless(pl, false);
 }
 
 void rs_pipeline_sweep_begin(struct rs_pipeline *pl)
@@ -231,5 +272,6 @@ void rs_pipeline_finish(struct rs_pipeline *pl)
 		rs_pl_drop_conn(pl, c, RS_XEND_STOPPED, pl->now);
 	}
 	rs_pl_release_held(pl, true);
+	release_podless(pl, true);
 	rs_pipeline_flush(pl);
 }

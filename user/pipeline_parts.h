@@ -17,9 +17,9 @@ void rs_pl_finish(struct rs_pipeline *pl, struct rs_open *o);
 /* It becomes a span and is given back. */
 void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o);
 
-/* Its connection may go meanwhile. False: there is no room. */
+/* Held back if its span must wait. Its connection may go meanwhile. False: it need not, or there is no room. */
 bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o);
-/* Those that need not wait any more; `all`: whether or not. */
+/* Those that need not wait for the other end any more; `all`: whether or not. */
 void rs_pl_release_held(struct rs_pipeline *pl, bool all);
 
 /* The exchange ends with what it has. */

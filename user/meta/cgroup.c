@@ -9,8 +9,8 @@
 const char *rs_runtime_name(enum rs_runtime r)
 {
 	static const char *const names[] = {
-		[RS_RUNTIME_UNKNOWN] = "",     [RS_RUNTIME_CONTAINERD] = "containerd",
-		[RS_RUNTIME_CRIO] = "cri-o",   [RS_RUNTIME_DOCKER] = "docker",
+		[RS_RUNTIME_UNKNOWN] = "",	[RS_RUNTIME_CONTAINERD] = "containerd",
+		[RS_RUNTIME_CRIO] = "cri-o",	[RS_RUNTIME_DOCKER] = "docker",
 		[RS_RUNTIME_PODMAN] = "podman", [RS_RUNTIME_ECS] = "ecs",
 		[RS_RUNTIME_GARDEN] = "garden", [RS_RUNTIME_LXC] = "lxc",
 	};

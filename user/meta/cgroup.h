@@ -12,8 +12,8 @@
 
 #include "base/str.h"
 
-#define RS_CONTAINER_ID_MAX 80	/* bytes of an id, and a NUL */
-#define RS_POD_UID_MAX	    40	/* likewise */
+#define RS_CONTAINER_ID_MAX 80 /* bytes of an id, and a NUL */
+#define RS_POD_UID_MAX	    40 /* likewise */
 #define RS_CGROUP_PATH_MAX  4096
 
 enum rs_runtime {

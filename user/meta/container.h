@@ -41,7 +41,7 @@ struct rs_containers {
 	struct rs_pool pool;
 	struct rs_list lru;
 	struct rs_counters *n;
-	int cgroup_fd;	      /* the host's unified hierarchy; -1: none to be had */
+	int cgroup_fd;	       /* the host's unified hierarchy; -1: none to be had */
 	const char *host_root; /* of all paths to the runtimes' files, without a slash at the end */
 };
 

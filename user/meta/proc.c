@@ -310,7 +310,8 @@ static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod 
 		exe_name = str_of(p->comm, strnlen(p->comm, sizeof(p->comm)));
 	rs_names_pod(&r, &p->c, pod, ps->pods ? &ps->pods->conf : &none, ps->node);
 	rs_res_str(&r, RS_K_SERVICE_NAME, exe_name.len ? exe_name : STR("unknown_service"));
-	rs_res_val(&r, rs_key(RS_K_PROCESS_PID), (struct rs_val){ .type = RS_VAL_INT, .i = p->tgid });
+	rs_res_val(&r, rs_key(RS_K_PROCESS_PID),
+		   (struct rs_val){ .type = RS_VAL_INT, .i = p->tgid });
 	rs_res_str(&r, RS_K_PROCESS_EXECUTABLE_NAME, exe_name);
 	rs_res_str(&r, RS_K_PROCESS_EXECUTABLE_PATH, p->exe);
 	rs_res_str(&r, RS_K_CONTAINER_ID, p->c.id);
@@ -397,6 +398,11 @@ static void follow_pod(struct rs_procs *ps, struct rs_proc *p, const struct rs_p
 		compose(ps, p, pod);
 }
 
+bool rs_procs_lacks_pod(const struct rs_procs *ps, const struct rs_proc *p)
+{
+	return ps->pods && p->c.pod_uid.len && !p->pod_gen;
+}
+
 bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns)
 {
 	const struct rs_pod *pod;
@@ -409,7 +415,7 @@ bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns)
 		if (pod && pod->gen != p->pod_gen)
 			follow_pod(ps, p, pod);
 	}
-	if (p->pod_gen || !ps->pods_wait_ns)
+	if (!rs_procs_lacks_pod(ps, p) || !ps->pods_wait_ns)
 		return false;
 	if (!p->wait_until_ns)
 		p->wait_until_ns = now_ns + ps->pods_wait_ns;
@@ -510,8 +516,8 @@ static void evict(struct rs_procs *ps)
 	}
 }
 
-struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns,
-			     uint64_t cgroup, struct str comm)
+struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns, uint64_t cgroup,
+			     struct str comm)
 {
 	struct rs_proc *p = rs_procs_find(ps, tgid);
 

@@ -97,8 +97,8 @@ void rs_procs_release(struct rs_procs *ps);
 
 /* The process, learnt now if it is new. start_ns 0: any with this tgid. cgroup 0: not known. comm may be
  * empty. NULL only without memory. The result stays valid until rs_procs_gone() or until the table is full. */
-struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns,
-			     uint64_t cgroup, struct str comm);
+struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns, uint64_t cgroup,
+			     struct str comm);
 /* NULL when it is not known. */
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 /* It listens on or talks through this port: rules may ask for it. */
@@ -115,6 +115,8 @@ void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
 void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p);
 /* Brings its resource up to date with what is known of its pod. Is that still being waited for? */
 bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns);
+/* Is there a source that does not know its pod? */
+bool rs_procs_lacks_pod(const struct rs_procs *ps, const struct rs_proc *p);
 /* Forget it; its connections must have been moved away. */
 void rs_procs_gone(struct rs_procs *ps, struct rs_proc *p);
 
