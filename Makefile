@@ -220,6 +220,10 @@ check-encoders: all ## encoders against independent decoders, on random spans (T
 	$(Q)python3 tests/diff/run.py $(T)
 check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
 	$(Q)python3 tests/live/run.py $(T)
+GO_RELEASES ?= 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.4 1.24.6 1.25.1 1.26.0 1.27.0
+check-go: all ## programs of all releases of Go since 1.18, probes attached and detached 100 times (root, network, minutes)
+	$(Q)RS_GO_RELEASES="$(GO_RELEASES)" python3 tests/live/run.py test_go
+.PHONY: check-go
 bench-capture: all ## what capturing costs a real nginx and wrk (root)
 	$(Q)python3 bench/capture.py $(ARGS)
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Go programs: goroutines' contexts, crypto/tls, stripped programs, stacks that move under probes."""
+import collections
+import os
+import shutil
+import subprocess
+import threading
+
+from harness import CLIENT, SERVER, SERVERS, TOP, LiveTest, Wire, free_port
+
+BUILDS = {  # name -> further arguments of go build
+    "plain": [],
+    "stripped": ["-ldflags=-s -w"],
+    "pie": ["-buildmode=pie", "-ldflags=-s -w"],  # builds the whole library anew: check-go
+}
+
+
+# make check-go: releases of Go that the go command fetches
+RELEASES = os.environ.get("RS_GO_RELEASES", "").split()
+
+
+def build(how, release=""):
+    """The test's server, built so and by that release of Go (else by the one that is installed)."""
+    source = os.path.join(SERVERS, "web.go")
+    home = os.path.join(TOP, "build", "live", "web" + release)
+    out = os.path.join(home, how)
+    if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(source):
+        os.makedirs(home, exist_ok=True)
+        with open(os.path.join(home, "go.mod"), "w") as f:
+            f.write("module web\n\ngo 1.18\n")
+        shutil.copy(source, home)
+        env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "go" + release if release else "local"}
+        subprocess.run(["go", "build", "-o", out] + BUILDS[how] + ["web.go"], check=True, cwd=home, env=env)
+    return out
+
+
+class Go(LiveTest):
+    def setUp(self):
+        if not shutil.which("go"):
+            self.skipTest("the go command is not installed")
+        super().setUp()
+
+    release = ""
+
+    def web(self, how, *args):
+        port = free_port()
+        return self.place.spawn_server([build(how, self.release), str(port), *args]), port
+
+    def pair(self, how, *args):
+        scheme = "https" if "tls" in args else "http"
+        back, back_port = self.web(how, *args)
+        front, port = self.web(how, *args, f"{scheme}://127.0.0.1:{back_port}")
+        return front, back, port
+
+    def drive(self, port, way, count, threads):
+        def one(number):
+            wire = Wire(("127.0.0.1", port))
+            for i in range(count // threads):
+                self.assertEqual(wire.get(f"/{way}/{way[0]}{number}x{i}"), 200)
+            wire.close()
+        pool = [threading.Thread(target=one, args=(n,)) for n in range(threads)]
+        for t in pool:
+            t.start()
+        for t in pool:
+            t.join()
+
+    def check(self, spans, front, back, way, requests, calls):
+        """Every request and call once, each call under the request with its number, the other end under the call."""
+        by_id = {s.id: s for s in spans}
+        got = collections.Counter()
+        for s in spans:
+            above = by_id.get(s.parent)
+            if s.pid == front.pid and s.kind == SERVER and s.target.startswith(f"/{way}/"):
+                got["requests"] += 1
+            elif s.pid == front.pid and s.kind == CLIENT:
+                right = above and above.pid == front.pid and above.target == "/" + way + "/" + s.target.split("/")[2]
+                got["calls, " + ("right" if right else "wrong" if above else "none")] += 1
+            elif s.pid == back.pid and s.kind == SERVER:
+                got["answers"] += 1
+        self.measured(f"{way}: {dict(got)}")
+        self.assertEqual(got, {"requests": requests, "calls, right": requests * calls, "answers": requests * calls})
+
+    def chain(self, how, way, calls, *args, count=400, threads=16, name="agent"):
+        front, back, port = self.pair(how, *args)
+        agent = self.agent("-p", str(front.pid), "-p", str(back.pid), name=name)
+        self.drive(port, way, count, threads)
+        self.check(agent.stop(), front, back, way, count, calls)
+
+    def test_calls_in_turn(self):
+        self.chain("plain", "turn", 2)
+
+    def test_goroutines_of_a_handler(self):
+        self.chain("plain", "both", 2)
+
+    def test_stripped(self):
+        self.chain("stripped", "both", 2)
+
+    def test_stacks_move_while_probes_come_and_go(self):
+        """Stacks grow under calls that are probed; the program must not notice, nor its answers change."""
+        front, back, port = self.pair("plain")
+        stop = threading.Event()
+
+        def come_and_go():
+            for n in range(100 if RELEASES else 3):
+                agent = self.agent("-p", str(front.pid), "-p", str(back.pid), name=f"agent{n}")
+                agent.stop()
+            stop.set()
+        other = threading.Thread(target=come_and_go)
+        other.start()
+        rounds = 0
+        while not stop.is_set():
+            self.drive(port, "deep", 64, 8)
+            rounds += 1
+        other.join()
+        self.measured(f"{rounds * 64} requests")
+        self.assertIsNone(front.poll())
+        self.assertIsNone(back.poll())
+        wire = Wire(("127.0.0.1", port))
+        wire.send("GET /count HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.head()
+        self.assertEqual((wire.rest or wire.more()), b"0")
+
+    def test_releases(self):
+        """Every release, with its debug information, without, and position-independent."""
+        if not RELEASES:
+            self.skipTest("make check-go: fetches releases of Go")
+        for self.release in RELEASES:
+            for how in BUILDS:
+                with self.subTest(self.release + " " + how):
+                    # Goroutines tell who made them from 1.21 on.
+                    way = "both" if int(self.release.split(".")[1]) >= 21 else "turn"
+                    self.chain(how, way, 2, count=64, name=f"agent-{self.release}-{how}")
