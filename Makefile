@@ -41,6 +41,9 @@ endif
 LIBS     := libbpf libelf zlib jansson yaml-0.1 libcurl libzstd libseccomp
 LIBS_CF  := $(shell $(PKGCONF) --cflags $(LIBS) 2>/dev/null)
 LIBS_LD  := $(shell $(PKGCONF) --libs $(LIBS) 2>/dev/null || echo -lbpf -lelf -lz -ljansson -lyaml -lcurl -lzstd -lseccomp)
+ifeq ($(ARCH),x86)
+LIBS_LD  += -lZydis# decodes instructions (user/tls/code.c); it has no .pc file everywhere
+endif
 INCLUDES := -Iuser -Iencoders -Ibpf -I$(BPF) -I.
 BASE     := -std=gnu17 -g -D_GNU_SOURCE -DRS_VERSION='"$(VERSION)"' $(WARN) $(INCLUDES) $(LIBS_CF)
 

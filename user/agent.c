@@ -24,7 +24,7 @@
 #include "source/tev.h"
 #include "status/control.h"
 #include "status/page.h"
-#include "tls/tls_mode.h"
+#include "tls/tls.h"
 
 #define MS 1000000ull
 
@@ -50,6 +50,7 @@ struct agent {
 	struct rs_discover discover;
 	struct rs_gos gos;
 	struct rs_reload reload; /* `run` */
+	struct rs_tls_watch tls;
 	struct rs_control control;
 	struct rs_page page;
 	struct rs_sandbox rights;
@@ -104,7 +105,10 @@ static void on_flush(void *arg, const struct rs_batch *b)
 
 static void on_learnt(void *arg, uint32_t tgid)
 {
-	rs_gos_look(&((struct agent *)arg)->gos, tgid);
+	struct agent *a = arg;
+
+	rs_gos_look(&a->gos, tgid);
+	rs_tls_look(&a->tls, tgid);
 }
 
 static void on_record(void *arg, const struct rs_ev_hdr *ev)
@@ -223,6 +227,8 @@ static void on_tick(void *arg)
 		a->pl.trace.wall_offset = rs_clock_wall_offset();
 	if (a->ticks % CLOCK_TICKS == 0)
 		rs_gos_tick(&a->gos);
+	if (a->ticks % CLOCK_TICKS == 0)
+		rs_tls_tick(&a->tls, now);
 	if (a->ticks % SWEEP_TICKS == 0) {
 		rs_pipeline_sweep_begin(&a->pl);
 		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)
@@ -360,6 +366,33 @@ static void kernel_opts(const struct rs_config *cfg, struct rs_kernel_opts *o, u
 	memcpy(o->cfg.port, cfg->ports.v, sizeof(o->cfg.port));
 }
 
+/* Do the filters let this process through, as far as is known now? Its children are looked at when they are seen. */
+static bool may_matter(void *arg, uint32_t tgid)
+{
+	const struct rs_config *cfg = arg;
+	char path[32], comm[RS_COMM_LEN + 1] = "";
+	bool named = !cfg->pids.n && !cfg->cmd;
+	FILE *f;
+
+	for (uint32_t i = 0; i < cfg->pids.n; i++)
+		named |= cfg->pids.v[i] == tgid;
+	if (!named || !cfg->comms.n)
+		return named;
+	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(comm, sizeof(comm), f))
+		comm[0] = 0;
+	fclose(f);
+	comm[strcspn(comm, "\n")] = 0;
+	for (uint32_t i = 0; i < cfg->comms.n; i++) {
+		if (strcmp(comm, cfg->comms.v[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int start_kernel(struct agent *a)
 {
 	uint32_t pids[RS_CONFIG_PIDS + 1];
@@ -384,6 +417,9 @@ static int start_kernel(struct agent *a)
 	rs_gos_init(&a->gos, a->kernel, opts.cfg.tls, &a->pl.n);
 	for (uint32_t i = 0; i < opts.npids; i++)
 		rs_gos_look(&a->gos, pids[i]);
+	rs_tls_init(&a->tls, a->kernel, (enum rs_tls_mode)a->cfg->tls, a->cfg->tls_exclude,
+		    &a->pl.n);
+	rs_tls_look_all(&a->tls, may_matter, (void *)a->cfg);
 	return !a->record && tell_ports(a) ? RS_EXIT_FAILED : RS_EXIT_OK;
 }
 
@@ -680,6 +716,7 @@ static void release(struct agent *a)
 	rs_dump_release(&a->dump);
 	rs_page_close(&a->page);
 	rs_gos_release(&a->gos);
+	rs_tls_release(&a->tls);
 	rs_kernel_close(a->kernel);
 	rs_pipeline_release(&a->pl);
 	if (a->record && fclose(a->record) && a->rc == RS_EXIT_OK) {

@@ -13,25 +13,39 @@
 	(1 << 17) /* the result only says whether; the count is where the fourth argument points */
 #define COOKIE_REG(c) ((c) >> 24 & 0xf) /* number of the register that has the result; 0: its own */
 
+#if defined(__TARGET_ARCH_x86)
+/* As asm: the compiler would choose among addresses and load once, which the verifier refuses of a context. */
+#define CTX_REG(ctx, reg)                                                                          \
+	({                                                                                         \
+		__u64 v_;                                                                          \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
+			     : "=r"(v_)                                                            \
+			     : "r"(ctx), "i"(__builtin_offsetof(struct pt_regs, reg)));            \
+		(int)v_;                                                                           \
+	})
+#endif
+
 static __always_inline int result(struct pt_regs *ctx, __u32 reg)
 {
 #if defined(__TARGET_ARCH_x86)
 	switch (reg) { /* those that calls leave as they are */
 	case 3:
-		return (int)ctx->bx;
+		return CTX_REG(ctx, bx);
 	case 5:
-		return (int)ctx->bp;
+		return CTX_REG(ctx, bp);
 	case 12:
-		return (int)ctx->r12;
+		return CTX_REG(ctx, r12);
 	case 13:
-		return (int)ctx->r13;
+		return CTX_REG(ctx, r13);
 	case 14:
-		return (int)ctx->r14;
+		return CTX_REG(ctx, r14);
 	case 15:
-		return (int)ctx->r15;
+		return CTX_REG(ctx, r15);
 	}
-#endif
+	return CTX_REG(ctx, ax);
+#else
 	return (int)PT_REGS_RC(ctx);
+#endif
 }
 
 static __always_inline bool wanted(__u32 tgid)

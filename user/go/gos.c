@@ -83,7 +83,7 @@ static struct rs_uprobe *attach(struct rs_gos *gs, const struct rs_go_program *g
 	}
 	if (!n)
 		return NULL;
-	r = rs_uprobe_attach(gs->kernel, prog, path, at, n, &u);
+	r = rs_uprobe_attach(gs->kernel, prog, path, 0, at, n, &u);
 	if (r) {
 		gs->n->v[RS_C_GO_REFUSED]++;
 		rs_debug("%s: probes of %s were refused: %s", path, g->version, strerror(-r));

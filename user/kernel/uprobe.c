@@ -25,13 +25,15 @@ struct link_create_uprobe_multi {
 	uint32_t cnt, multi_flags, pid, pad;
 };
 
-static int attach_multi(int prog_fd, const char *path, const struct rs_uprobe_at *at, size_t n)
+static int attach_multi(int prog_fd, const char *path, uint32_t tgid, const struct rs_uprobe_at *at,
+			size_t n)
 {
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = (uint32_t)prog_fd,
 		.attach_type = TRACE_UPROBE_MULTI,
 		.path = (uint64_t)(uintptr_t)path,
 		.cnt = (uint32_t)n,
+		.pid = tgid,
 	};
 	uint64_t *v = malloc(2 * n * sizeof(*v));
 	long fd;
@@ -65,7 +67,7 @@ static int attach_single(struct rs_uprobe *u, const struct bpf_program *prog, co
 	return 0;
 }
 
-int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path,
+int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path, uint32_t tgid,
 		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret)
 {
 	const struct bpf_program *p = rs_kernel_uprobe_program(k, prog);
@@ -81,7 +83,7 @@ int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *
 		return -ENOMEM;
 	u->multi = -1;
 	if (bpf_program__expected_attach_type(p) == TRACE_UPROBE_MULTI) {
-		u->multi = attach_multi(bpf_program__fd(p), path, at, n);
+		u->multi = attach_multi(bpf_program__fd(p), path, tgid, at, n);
 		r = u->multi < 0 ? u->multi : 0;
 	} else {
 		r = attach_single(u, p, path, at, n);
@@ -103,6 +105,13 @@ void rs_uprobe_detach(struct rs_uprobe *u)
 	for (size_t i = 0; i < u->n; i++)
 		bpf_link__destroy(u->single[i]);
 	free(u);
+}
+
+bool rs_uprobe_by_process(const struct rs_kernel *k)
+{
+	const struct bpf_program *p = rs_kernel_uprobe_program(k, RS_UPROBE_rs_tls_enter);
+
+	return p && bpf_program__expected_attach_type(p) == TRACE_UPROBE_MULTI;
 }
 
 bool rs_uprobe_loaded(const struct rs_kernel *k, enum rs_uprobe_prog prog, const char **ret_reason)

@@ -36,12 +36,14 @@ struct rs_uprobe;
 #define RS_UPROBE_MAX 1024 /* places in one call */
 
 /*
- * path: as the agent sees the file (/proc/PID/root/…, /proc/PID/map_files/…, /proc/self/fd/N: links are
+ * tgid: of the process that is meant (where rs_uprobe_by_process); 0: all. path: as the agent sees the file (/proc/PID/root/…, /proc/PID/map_files/…, /proc/self/fd/N: links are
  * followed). 0 or -errno; then nothing is attached. -EOPNOTSUPP: the program was not loaded. The program
  * may run before this returns.
  */
-int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path,
+int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path, uint32_t tgid,
 		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret);
+/* Can it be attached to one process? (Perf events follow one thread alone.) */
+bool rs_uprobe_by_process(const struct rs_kernel *k);
 /* NULL is fine. */
 void rs_uprobe_detach(struct rs_uprobe *u);
 

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tls.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "maps.h"
+#include "price.h"
+
+#define LINGER_NS	30000000000ull /* probes stay for so long after the last process */
+#define AGAIN_TIMES	8	       /* a process that does TLS is looked at again at most so often */
+#define PRICE_MAX_NS	15000	       /* --tls auto: of one call */
+#define PRICE_CHEAP_NS	1000	       /* when it could not be measured: */
+#define PRICE_DEAR_NS	2500
+
+/* A file that processes execute code from: with a TLS library in it, or (library NULL) not. */
+struct file {
+	struct rs_list known;
+	dev_t dev;
+	ino_t ino;
+	uint32_t tgid; /* 0; with --tls-exclude a shared library is attached to one process at a time */
+	uint32_t procs;
+	uint64_t unused_ns; /* since when no process has it; 0: some has */
+	const char *library;
+	enum rs_tls_state state;
+	struct rs_uprobe *u[RS_UPROBE_COUNT];
+	char path[200], why[200];
+};
+
+struct proc {
+	struct rs_list live;
+	uint32_t tgid;
+	uint8_t n, again;
+	bool excluded;
+	struct file *file[RS_TLS_PER_PROC];
+};
+
+void rs_tls_init(struct rs_tls_watch *w, struct rs_kernel *kernel, enum rs_tls_mode mode,
+		 const char *exclude, struct rs_counters *n)
+{
+	int r = 0;
+
+	*w = (struct rs_tls_watch){ .kernel = mode == RS_TLS_NEVER ? NULL : kernel,
+				    .mode = mode,
+				    .exclude = str_c(exclude ? exclude : ""),
+				    .n = n };
+	rs_map_init(&w->by_tgid, RS_TLS_PROCS);
+	rs_pool_init(&w->procs, sizeof(struct proc), RS_TLS_PROCS);
+	rs_pool_init(&w->files, sizeof(struct file), RS_TLS_FILES);
+	rs_list_init(&w->live);
+	rs_list_init(&w->known);
+	w->by_process = w->kernel && w->exclude.len && rs_uprobe_by_process(w->kernel);
+	if (w->kernel)
+		r = rs_tls_measure(w->kernel, &w->price);
+	if (r == -EOPNOTSUPP)
+		w->kernel = NULL; /* the programs are not loaded; probes say why */
+	else if (r)
+		rs_debug("tls: the price of a probe could not be measured: %s", strerror(-r));
+}
+
+static void detach(struct file *f)
+{
+	for (int i = 0; i < RS_UPROBE_COUNT; i++) {
+		rs_uprobe_detach(f->u[i]);
+		f->u[i] = NULL;
+	}
+}
+
+static void forget_file(struct rs_tls_watch *w, struct file *f)
+{
+	if (f->library && f->state == RS_TLS_HOOKED)
+		w->n->v[RS_C_TLS_DETACHED]++;
+	detach(f);
+	rs_list_del(&f->known);
+	rs_pool_put(&w->files, f);
+}
+
+static void leave(struct proc *p, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (--p->file[i]->procs == 0)
+			p->file[i]->unused_ns = now_ns ? now_ns : 1;
+	}
+	p->n = 0;
+}
+
+static void forget(struct rs_tls_watch *w, struct proc *p, uint64_t now_ns)
+{
+	leave(p, now_ns);
+	rs_map_del(&w->by_tgid, p->tgid);
+	rs_list_del(&p->live);
+	rs_pool_put(&w->procs, p);
+}
+
+void rs_tls_release(struct rs_tls_watch *w)
+{
+	if (!w->live.next)
+		return;
+	while (!rs_list_empty(&w->live))
+		forget(w, rs_list_entry(w->live.next, struct proc, live), 0);
+	while (!rs_list_empty(&w->known))
+		forget_file(w, rs_list_entry(w->known.next, struct file, known));
+	rs_map_release(&w->by_tgid);
+	rs_pool_release(&w->procs);
+	rs_pool_release(&w->files);
+}
+
+/* -- files -- */
+
+static struct file *find_file(struct rs_tls_watch *w, const struct stat *st, uint32_t tgid)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &w->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+
+		if (f->ino == st->st_ino && f->dev == st->st_dev && f->tgid == tgid)
+			return f;
+	}
+	return NULL;
+}
+
+/* Room for one more: the file longest not asked for that no process has. */
+static struct file *file_room(struct rs_tls_watch *w)
+{
+	struct file *f = rs_pool_get(&w->files);
+	struct rs_list *pos;
+
+	if (f)
+		return f;
+	rs_list_for_each (pos, &w->known) {
+		f = rs_list_entry(pos, struct file, known);
+		if (f->procs)
+			continue;
+		forget_file(w, f);
+		return rs_pool_get(&w->files);
+	}
+	w->n->v[RS_C_TLS_NO_ROOM]++;
+	return NULL;
+}
+
+static uint32_t price_of(const struct rs_tls_watch *w, unsigned dear)
+{
+	uint32_t cheap = w->price.cheap ? w->price.cheap : PRICE_CHEAP_NS;
+	uint32_t full = w->price.dear ? w->price.dear : PRICE_DEAR_NS;
+
+	return dear * full + (dear < 2 ? 2 - dear : 0) * cheap;
+}
+
+static int attach(struct rs_tls_watch *w, struct file *f, const char *path,
+		  const struct rs_tls_points *p)
+{
+	struct rs_uprobe_at at[RS_TLS_POINTS];
+
+	/* The ends of calls first: a call that is seen to begin is then seen to end. */
+	for (int prog = RS_UPROBE_COUNT; prog-- > 0;) {
+		size_t n = 0;
+		int r;
+
+		for (size_t i = 0; i < p->n; i++) {
+			if ((int)p->v[i].prog == prog)
+				at[n++] = p->v[i].at;
+		}
+		if (!n)
+			continue;
+		r = rs_uprobe_attach(w->kernel, (enum rs_uprobe_prog)prog, path, f->tgid, at, n,
+				     &f->u[prog]);
+		if (r) {
+			detach(f);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
+		 const struct rs_tls_points *p)
+{
+	uint32_t price = price_of(w, p->dear);
+	int r;
+
+	if (w->mode == RS_TLS_AUTO && price > PRICE_MAX_NS) {
+		f->state = RS_TLS_DECLINED;
+		snprintf(f->why, sizeof(f->why),
+			 "a call would cost %u.%u µs on this machine, its instructions cannot be emulated; --tls always does it all the same",
+			 price / 1000, price / 100 % 10);
+		w->n->v[RS_C_TLS_DECLINED]++;
+		return;
+	}
+	r = attach(w, f, path, p);
+	if (r) {
+		f->state = RS_TLS_FAILED;
+		snprintf(f->why, sizeof(f->why), "attach: %s", strerror(-r));
+		w->n->v[RS_C_TLS_REFUSED]++;
+		return;
+	}
+	f->state = RS_TLS_HOOKED;
+	snprintf(f->why, sizeof(f->why), "%s; %u.%u µs a call", p->what, price / 1000,
+		 price / 100 % 10);
+	w->n->v[RS_C_TLS_ATTACHED]++;
+}
+
+/* What there is in the file. A program may have several libraries: the points of all are attached. */
+static void study(struct rs_tls_watch *w, struct file *f, int fd)
+{
+	struct rs_tls_points *p = malloc(sizeof(*p));
+	char path[40];
+	struct rs_elf *e;
+	int r;
+
+	if (!p || rs_elf_open(fd, &e)) {
+		free(p);
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (int lib = 0; lib < RS_TLS_LIBRARIES && !f->library; lib++) {
+		r = rs_tls_find((enum rs_tls_library)lib, e, p);
+		if (r == -ENOENT)
+			continue;
+		f->library = p->name;
+		if (!r) {
+			hook(w, f, path, p);
+		} else {
+			f->state = RS_TLS_FAILED;
+			snprintf(f->why, sizeof(f->why), "%s", p->what[0] ? p->what : strerror(-r));
+			w->n->v[RS_C_TLS_REFUSED]++;
+		}
+		rs_debug("tls: %s: %s: %s", f->path, f->library, f->why);
+	}
+	rs_elf_close(e);
+	free(p);
+}
+
+/* Could a library with this name be one of ours? The program itself is always looked into. */
+static bool promising(const char *path)
+{
+	static const char *const parts[] = { "ssl", "tls", "tcnative", "conscrypt", "quiche" };
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (strcasestr(slash ? slash + 1 : path, parts[i]))
+			return true;
+	}
+	return false;
+}
+
+static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, uint32_t tgid)
+{
+	struct stat st;
+	struct file *f;
+
+	if (fstat(fd, &st))
+		return NULL;
+	f = find_file(w, &st, tgid);
+	if (!f) {
+		f = file_room(w);
+		if (!f)
+			return NULL;
+		*f = (struct file){ .dev = st.st_dev, .ino = st.st_ino, .tgid = tgid };
+		snprintf(f->path, sizeof(f->path), "%s", path);
+		study(w, f, fd);
+	} else {
+		rs_list_del(&f->known);
+	}
+	rs_list_add_tail(&w->known, &f->known);
+	return f;
+}
+
+/* -- processes -- */
+
+static bool excluded(const struct rs_tls_watch *w, const char *exe)
+{
+	const char *slash = strrchr(exe, '/'), *name = slash ? slash + 1 : exe;
+	struct str left = w->exclude;
+
+	while (left.len) {
+		size_t n = strcspn(left.ptr, ",");
+		char glob[256];
+
+		while (n && isspace((unsigned char)*left.ptr)) {
+			left = str_from(left, 1);
+			n--;
+		}
+		snprintf(glob, sizeof(glob), "%.*s", (int)n, left.ptr);
+		if (*glob && (fnmatch(glob, exe, 0) == 0 || fnmatch(glob, name, 0) == 0))
+			return true;
+		left = str_from(left, n < left.len ? n + 1 : n);
+	}
+	return false;
+}
+
+static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path, uint32_t tgid)
+{
+	struct file *f = p->n < RS_TLS_PER_PROC ? get_file(w, fd, path, tgid) : NULL;
+
+	if (!f || !f->library)
+		return;
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->file[i] == f)
+			return;
+	}
+	p->file[p->n++] = f;
+	f->procs++;
+	f->unused_ns = 0;
+}
+
+struct looking {
+	struct rs_tls_watch *w;
+	struct proc *p;
+	char exe[256];
+};
+
+static bool on_mapped(void *arg, const struct rs_mapped *m)
+{
+	struct looking *l = arg;
+	int fd;
+
+	if (!promising(m->path) || strcmp(m->path, l->exe) == 0)
+		return true;
+	fd = rs_maps_open(l->p->tgid, m);
+	if (fd >= 0) {
+		/* When some programs are left alone, a library they share is attached by process. */
+		use(l->w, l->p, fd, m->path, l->w->by_process ? l->p->tgid : 0);
+		close(fd);
+	}
+	return true;
+}
+
+static void search(struct rs_tls_watch *w, struct proc *p)
+{
+	struct looking l = { .w = w, .p = p };
+	char path[40];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", p->tgid);
+	n = readlink(path, l.exe, sizeof(l.exe) - 1);
+	if (n < 0) /* a kernel thread, or gone */
+		return;
+	l.exe[n] = 0;
+	p->excluded = excluded(w, l.exe);
+	if (p->excluded)
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
+		use(w, p, fd, l.exe, 0);
+		close(fd);
+	}
+	(void)rs_maps_each(p->tgid, on_mapped, &l);
+}
+
+static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
+{
+	struct proc *p = rs_map_get(&w->by_tgid, tgid);
+
+	if (p)
+		return p;
+	p = rs_pool_get(&w->procs);
+	if (!p) {
+		w->n->v[RS_C_TLS_NO_ROOM]++;
+		return NULL;
+	}
+	*p = (struct proc){ .tgid = tgid };
+	if (rs_map_put(&w->by_tgid, tgid, p)) {
+		rs_pool_put(&w->procs, p);
+		w->n->v[RS_C_TLS_NO_ROOM]++;
+		return NULL;
+	}
+	rs_list_add_tail(&w->live, &p->live);
+	return p;
+}
+
+void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid)
+{
+	struct proc old, *p;
+
+	if (!w->kernel || tgid == (uint32_t)getpid())
+		return;
+	p = get_proc(w, tgid);
+	if (!p)
+		return;
+	/* What it still has is not given up in between. */
+	old = *p;
+	p->n = 0;
+	p->again = 0;
+	search(w, p);
+	leave(&old, rs_clock_mono());
+}
+
+void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid)
+{
+	struct proc *p;
+
+	if (!w->kernel)
+		return;
+	p = get_proc(w, tgid);
+	if (!p || p->n || p->excluded || p->again >= AGAIN_TIMES)
+		return;
+	p->again++;
+	search(w, p);
+}
+
+void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg)
+{
+	struct dirent *d;
+	DIR *dir;
+
+	if (!w->kernel)
+		return;
+	dir = opendir("/proc");
+	if (!dir)
+		return;
+	while ((d = readdir(dir))) {
+		uint32_t tgid = (uint32_t)strtoul(d->d_name, NULL, 10);
+
+		if (tgid && (!wanted || wanted(arg, tgid)))
+			rs_tls_look(w, tgid);
+	}
+	closedir(dir);
+}
+
+void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
+{
+	struct rs_list *pos, *tmp;
+
+	if (!w->kernel)
+		return;
+	rs_list_for_each_safe (pos, tmp, &w->live) {
+		struct proc *p = rs_list_entry(pos, struct proc, live);
+
+		if (kill((pid_t)p->tgid, 0) && errno == ESRCH)
+			forget(w, p, now_ns);
+	}
+	rs_list_for_each_safe (pos, tmp, &w->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+
+		if (f->library && f->unused_ns && now_ns - f->unused_ns >= LINGER_NS)
+			forget_file(w, f);
+	}
+}
+
+size_t rs_tls_process(const struct rs_tls_watch *w, uint32_t tgid,
+		      struct rs_tls_info ret[RS_TLS_PER_PROC], bool *ret_excluded)
+{
+	const struct proc *p = w->kernel ? rs_map_get(&w->by_tgid, tgid) : NULL;
+
+	*ret_excluded = p && p->excluded;
+	for (unsigned i = 0; p && i < p->n; i++)
+		ret[i] = (struct rs_tls_info){ p->file[i]->library, p->file[i]->path,
+					       p->file[i]->why, p->file[i]->state };
+	return p ? p->n : 0;
+}
+
+int rs_tls_inspect(const char *path, struct rs_tls_points *ret)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	struct rs_elf *e;
+
+	if (fd < 0)
+		return -errno;
+	r = rs_elf_open(fd, &e);
+	if (!r) {
+		r = -ENOENT;
+		for (int lib = 0; lib < RS_TLS_LIBRARIES && r == -ENOENT; lib++)
+			r = rs_tls_find((enum rs_tls_library)lib, e, ret);
+		rs_elf_close(e);
+	}
+	close(fd);
+	return r;
+}

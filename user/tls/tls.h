@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls — which programs have which TLS library, and the probes on those: attached once per file (device and
+ * inode: an upgraded library is another one, a deleted one is found as long as a process has it), for as long
+ * as a process that has it lives, and a little longer, so that short programs one behind the other find it.
+ *
+ * A process is looked at when it is first seen, when it has become another program, and again when it does TLS
+ * and no library is known of it (loaded since). Nothing is written into any process. Bounded; needs a loaded
+ * kernel side. Not thread-safe.
+ */
+#ifndef RS_TLS_TLS_H
+#define RS_TLS_TLS_H
+
+#include "base/counters.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "base/str.h"
+#include "kernel/uprobe.h"
+#include "tls/points.h"
+#include "tls_mode.h"
+
+#define RS_TLS_PROCS	 4096
+#define RS_TLS_FILES	 512 /* files known, with a library and without */
+#define RS_TLS_PER_PROC	 4   /* libraries of one process */
+
+enum rs_tls_state {
+	RS_TLS_HOOKED,	 /* probes are attached */
+	RS_TLS_DECLINED, /* they would be too dear, see why */
+	RS_TLS_FAILED,	 /* they cannot be placed or attached, see why */
+};
+
+/* What one call of a library costs here, measured: the kernel's part alone. ns; 0: not measured. */
+struct rs_tls_price {
+	uint32_t cheap; /* at an emulated instruction */
+	uint32_t dear;	/* at one that is single-stepped */
+};
+
+struct rs_tls_watch {
+	struct rs_kernel *kernel; /* NULL: nothing is done */
+	enum rs_tls_mode mode;
+	struct str exclude; /* globs, commas between */
+	bool by_process;    /* libraries are attached to one process at a time, since others are left alone */
+	struct rs_tls_price price;
+	struct rs_map by_tgid;
+	struct rs_pool procs, files;
+	struct rs_list live;  /* processes */
+	struct rs_list known; /* files, the one longest not asked for first */
+	struct rs_counters *n;
+};
+
+/* exclude outlives w. Measures the price (a few ms). */
+void rs_tls_init(struct rs_tls_watch *w, struct rs_kernel *kernel, enum rs_tls_mode mode,
+		 const char *exclude, struct rs_counters *n);
+/* Detaches all. Harmless on a zeroed struct. */
+void rs_tls_release(struct rs_tls_watch *w);
+
+/* A process is seen for the first time, or has become another program. */
+void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid);
+/* It does TLS: looks for its library if none is known. */
+void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid);
+/* Every process that runs now, and that `wanted` (NULL: all) says yes to. */
+void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg);
+/* Call a few times a second: gives up what is not used any more. */
+void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns);
+
+/* For status: libraries of a process. */
+struct rs_tls_info {
+	const char *library; /* "openssl" */
+	const char *path;    /* as the process sees it */
+	const char *why;     /* how, or why not */
+	enum rs_tls_state state;
+};
+/* Fills at most RS_TLS_PER_PROC; returns how many. *ret_excluded: the user wants it left alone. Texts are valid
+ * until the next call of another function. */
+size_t rs_tls_process(const struct rs_tls_watch *w, uint32_t tgid,
+		      struct rs_tls_info ret[RS_TLS_PER_PROC], bool *ret_excluded);
+
+/* One file, for `check`: what would be done with it. 0; -ENOENT: no library in it; or -errno. */
+int rs_tls_inspect(const char *path, struct rs_tls_points *ret);
+
+#endif
