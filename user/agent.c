@@ -111,6 +111,11 @@ static void on_learnt(void *arg, uint32_t tgid)
 	rs_tls_look(&a->tls, tgid);
 }
 
+static void on_does_tls(void *arg, uint32_t tgid)
+{
+	rs_tls_again(&((struct agent *)arg)->tls, tgid);
+}
+
 static void on_record(void *arg, const struct rs_ev_hdr *ev)
 {
 	struct agent *a = arg;
@@ -622,6 +627,8 @@ static int start(struct agent *a)
 	a->pl.procs.tell_arg = a;
 	a->pl.procs.learnt = on_learnt;
 	a->pl.procs.learnt_arg = a;
+	a->pl.does_tls = on_does_tls;
+	a->pl.does_tls_arg = a;
 	a->pl.skip_probes = !a->cfg->trace_probes;
 	a->pl.flush = on_flush;
 	a->pl.l7.policy = on_policy;

@@ -284,6 +284,24 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 		rs_trace_connect(&pl->trace, c->info.id, ev->tgid, ev->tid);
 }
 
+/* TLS records: the handshake is looked at, the rest comes as plain text from the library, if it is known. */
+static bool on_cipher(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_ev_data *ev,
+		      struct rs_proc *p)
+{
+	bool was = c->info.tls;
+
+	if (!rs_conn_cipher(&pl->conns, c, ev))
+		return false;
+	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);
+	rs_pl_set_proc(c, p);
+	pl->n.v[RS_C_CONN_PASSED]++;
+	pl->n.v[RS_C_STREAM_BYTES] += ev->len;
+	pl->n.v[RS_C_STREAM_CIPHER] += ev->len;
+	if (!was && pl->does_tls)
+		pl->does_tls(pl->does_tls_arg, ev->tgid);
+	return true;
+}
+
 static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 {
 	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
@@ -306,6 +324,10 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		pl->n.v[RS_C_CONN_NO_ROOM]++;
 		return;
 	}
+	if (on_cipher(pl, c, ev, p))
+		return;
+	if (ev->source == RS_SRC_TLS)
+		rs_conn_plain(&pl->conns, c, &pl->l7);
 	if (c->confused && ev->h.ts_ns - c->last_ns >= RS_PAIR_QUIET_NS)
 		c->confused = false;
 	if (ev->off > c->next_off[dir]) {

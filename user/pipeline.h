@@ -71,7 +71,10 @@ struct rs_pipeline {
 	uint64_t last_span_ns; /* CLOCK_MONOTONIC; 0: none yet */
 	uint64_t now;	       /* time of the newest record or tick, CLOCK_MONOTONIC */
 
-	bool skip_probes;	    /* no spans of the kubelet's health probes; set by the caller */
+	bool skip_probes; /* no spans of the kubelet's health probes; set by the caller */
+	/* A process begins TLS on a connection. NULL: nobody asks. */
+	void (*does_tls)(void *arg, uint32_t tgid);
+	void *does_tls_arg;
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */
 	/* The batch is full: send its spans. It is reset when the call returns. */
 	void (*flush)(void *arg, const struct rs_batch *b);

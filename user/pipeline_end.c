@@ -55,6 +55,7 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 {
 	struct rs_feed f = { pl, c };
 	uint64_t id = c->info.id;
+	bool plain = c->plain;
 
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, rs_pl_message, &f);
 	rs_pl_end_exchanges(pl, c, NULL, end, ts_ns);
@@ -64,6 +65,8 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 	rs_conns_drop(&pl->conns, c);
 	if (pl->l7.policy)
 		pl->l7.policy(pl->l7.policy_arg, id, NULL);
+	if (pl->l7.policy && plain)
+		pl->l7.policy(pl->l7.policy_arg, id | RS_POLICY_PLAIN, NULL);
 }
 
 /* Can a response still come after this end of a direction? */

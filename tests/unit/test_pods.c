@@ -122,8 +122,8 @@ static void expect(const struct rs_res *r, const char *what, const char *want)
 			if (attr(r, name + 1).len)
 				fail_msg("%s: %s is there", what, name + 1);
 		} else if (!str_eq(attr(r, name), value)) {
-			fail_msg("%s: %s is '%.*s', not '%.*s'", what, name,
-				 STR_ARG(attr(r, name)), STR_ARG(value));
+			fail_msg("%s: %s is '%.*s', not '%.*s'", what, name, STR_ARG(attr(r, name)),
+				 STR_ARG(value));
 		}
 	}
 }
@@ -182,7 +182,8 @@ static void test_recorded(void **state)
 		assert_int_equal(w.ps.nlive, 9);
 		for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
 			struct rs_container_facts c = { .pod_uid = str_c(recorded[i].uid),
-							.pod_container = str_c(recorded[i].container),
+							.pod_container =
+								str_c(recorded[i].container),
 							.id = str_c(recorded[i].id) };
 
 			/* kubelet knows a static pod by its hash alone */
@@ -194,10 +195,13 @@ static void test_recorded(void **state)
 	}
 }
 
-#define POD(uid, meta, rest) "{\"metadata\":{\"name\":\"p-" uid "\",\"namespace\":\"ns\",\"uid\":\"" uid "\"" meta "}" rest "}"
-#define IP(ip)		     ",\"status\":{\"phase\":\"Running\",\"podIP\":\"" ip "\"}"
-#define OWNER(kind, name) \
-	",\"ownerReferences\":[{\"kind\":\"x\",\"name\":\"y\"},{\"kind\":\"" kind "\",\"name\":\"" name "\",\"uid\":\"o\",\"controller\":true}]"
+#define POD(uid, meta, rest)                                                                       \
+	"{\"metadata\":{\"name\":\"p-" uid "\",\"namespace\":\"ns\",\"uid\":\"" uid "\"" meta      \
+	"}" rest "}"
+#define IP(ip) ",\"status\":{\"phase\":\"Running\",\"podIP\":\"" ip "\"}"
+#define OWNER(kind, name)                                                                          \
+	",\"ownerReferences\":[{\"kind\":\"x\",\"name\":\"y\"},{\"kind\":\"" kind                  \
+	"\",\"name\":\"" name "\",\"uid\":\"o\",\"controller\":true}]"
 #define IMAGE(i) ",\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"" i "\"}]}"
 
 /* The documented order: each row has one thing less than the one before. */
@@ -218,9 +222,11 @@ static void test_service_order(void **state)
 		      "\"app.kubernetes.io/version\":\"v\"}",
 		      IMAGE("r:5000/x:2")),
 		  "service.name=i service.version=v" },
-		{ POD("u", ",\"labels\":{\"app.kubernetes.io/name\":\"n\"}", IMAGE("r:5000/x:2@sha256:ab")),
+		{ POD("u", ",\"labels\":{\"app.kubernetes.io/name\":\"n\"}",
+		      IMAGE("r:5000/x:2@sha256:ab")),
 		  "service.name=n service.version=2@sha256:ab" },
-		{ POD("u", OWNER("ReplicaSet", "web-5d") ",\"labels\":{\"pod-template-hash\":\"5d\"}",
+		{ POD("u",
+		      OWNER("ReplicaSet", "web-5d") ",\"labels\":{\"pod-template-hash\":\"5d\"}",
 		      IMAGE("r:5000/x@sha256:ab")),
 		  "service.name=web k8s.deployment.name=web k8s.replicaset.name=web-5d service.version=sha256:ab" },
 		{ POD("u", OWNER("ReplicaSet", "web-5d"), IMAGE("r:5000/x")),
@@ -229,7 +235,8 @@ static void test_service_order(void **state)
 		  "service.name=db k8s.statefulset.name=db k8s.statefulset.uid=o" },
 		{ POD("u", OWNER("Job", "nightly-28391040"), ""),
 		  "service.name=nightly k8s.cronjob.name=nightly k8s.job.name=nightly-28391040 k8s.job.uid=o" },
-		{ POD("u", OWNER("Job", "import-2026"), ""), "service.name=import-2026 -k8s.cronjob.name" },
+		{ POD("u", OWNER("Job", "import-2026"), ""),
+		  "service.name=import-2026 -k8s.cronjob.name" },
 		{ POD("u", OWNER("Node", "n1"), ""), "service.name=p-u" },
 		{ POD("u", "", ""), "service.name=p-u" },
 	};
@@ -256,9 +263,10 @@ static void test_without_api(void **state)
 
 	(void)state;
 	rs_pods_init(&w.ps, 4, &w.n);
-	check_names(&w.ps, &c, false, "files",
-		    "service.name=web service.namespace=shop service.version=3 k8s.pod.uid=u "
-		    "service.instance.id=shop.web-5d-x.web k8s.pod.name=web-5d-x k8s.container.name=web");
+	check_names(
+		&w.ps, &c, false, "files",
+		"service.name=web service.namespace=shop service.version=3 k8s.pod.uid=u "
+		"service.instance.id=shop.web-5d-x.web k8s.pod.name=web-5d-x k8s.container.name=web");
 	rs_pods_release(&w.ps);
 }
 
@@ -287,8 +295,9 @@ static void test_addresses(void **state)
 	(void)state;
 	rs_pods_init(&w.ps, 8, &w.n);
 	put(&w.ps, POD("a", "", IP("10.0.0.1")));
-	put(&w.ps, POD("b", "",
-		       ",\"status\":{\"podIP\":\"10.0.0.2\",\"podIPs\":[{\"ip\":\"10.0.0.2\"},{\"ip\":\"fd00::2\"}]}"));
+	put(&w.ps,
+	    POD("b", "",
+		",\"status\":{\"podIP\":\"10.0.0.2\",\"podIPs\":[{\"ip\":\"10.0.0.2\"},{\"ip\":\"fd00::2\"}]}"));
 	put(&w.ps, POD("h", "", ",\"spec\":{\"hostNetwork\":true}" IP("10.0.0.9")));
 	is_at(&w.ps, "10.0.0.1", "a");
 	is_at(&w.ps, "fd00::2", "b");
@@ -306,7 +315,8 @@ static void test_addresses(void **state)
 	put(&w.ps, POD("d", "", IP("10.0.0.2")));
 	put(&w.ps, POD("b", ",\"deletionTimestamp\":\"2026-11-30T10:00:00Z\"", IP("10.0.0.2")));
 	is_at(&w.ps, "10.0.0.2", "d");
-	gone(&w.ps, POD("b", ",\"deletionTimestamp\":\"2026-11-30T10:00:00Z\"", IP("10.0.0.2")), S(1));
+	gone(&w.ps, POD("b", ",\"deletionTimestamp\":\"2026-11-30T10:00:00Z\"", IP("10.0.0.2")),
+	     S(1));
 	is_at(&w.ps, "10.0.0.2", "d");
 
 	/* Deleted, and not given to another yet: its last spans still come. */
@@ -414,8 +424,14 @@ static void test_watch(void **state)
 static void test_bad_objects(void **state)
 {
 	static const char *const bad[] = {
-		"", "[]", "{}", "null", "{\"metadata\":null}", "{\"metadata\":{\"uid\":7,\"name\":\"x\"}}",
-		"{\"metadata\":{\"uid\":\"u\"}}", "{\"metadata\":{\"name\":\"x\",\"uid\":\"u\"",
+		"",
+		"[]",
+		"{}",
+		"null",
+		"{\"metadata\":null}",
+		"{\"metadata\":{\"uid\":7,\"name\":\"x\"}}",
+		"{\"metadata\":{\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":\"x\",\"uid\":\"u\"",
 	};
 	static const char odd[] =
 		"{\"metadata\":{\"name\":\"x\",\"uid\":\"u\",\"labels\":[1],\"annotations\":{\"resource.opentelemetry.io/a\":{}},"
@@ -463,8 +479,9 @@ static void test_runtime_files(void **state)
 {
 	struct rs_container c = { .cg = { .container_id = "abc" } };
 	size_t len;
-	char *text = file(VECTORS "bundles/"
-				  "082d530b7bb7ed891d9eff96d6ac6e3d99807c8cb864c979ccc2e34b391a34e1.json",
+	char *text = file(VECTORS
+			  "bundles/"
+			  "082d530b7bb7ed891d9eff96d6ac6e3d99807c8cb864c979ccc2e34b391a34e1.json",
 			  &len);
 
 	(void)state;
@@ -478,19 +495,23 @@ static void test_runtime_files(void **state)
 
 	c = (struct rs_container){ .cg = { .container_id = "abc" } };
 	rs_arena_init(&c.mem, 1024, 0);
-	rs_container_config(&c, STR("{\"Name\":\"/web\",\"Config\":{\"Image\":\"nginx:1\",\"Labels\":"
-				    "{\"io.kubernetes.pod.name\":\"p\"}}}"));
+	rs_container_config(&c,
+			    STR("{\"Name\":\"/web\",\"Config\":{\"Image\":\"nginx:1\",\"Labels\":"
+				"{\"io.kubernetes.pod.name\":\"p\"}}}"));
 	assert_true(str_eq(c.name, STR("web")) && str_eq(c.image, STR("nginx:1")));
 	assert_true(str_eq(c.pod_name, STR("p")));
 	rs_arena_release(&c.mem);
 
 	c = (struct rs_container){ .cg = { .container_id = "abc" } };
 	rs_arena_init(&c.mem, 1024, 0);
-	rs_container_podman(&c, STR("[{\"id\":\"x\",\"metadata\":\"{\\\"name\\\":\\\"no\\\"}\"},{\"id\":\"abc\","
-				    "\"metadata\":\"{\\\"image-name\\\":\\\"i:1\\\",\\\"name\\\":\\\"pod\\\"}\"}]"));
+	rs_container_podman(
+		&c,
+		STR("[{\"id\":\"x\",\"metadata\":\"{\\\"name\\\":\\\"no\\\"}\"},{\"id\":\"abc\","
+		    "\"metadata\":\"{\\\"image-name\\\":\\\"i:1\\\",\\\"name\\\":\\\"pod\\\"}\"}]"));
 	assert_true(str_eq(c.name, STR("pod")) && str_eq(c.image, STR("i:1")));
-	rs_container_mount(&c, STR("36 35 98:0 /var/lib/kubelet/pods/0a49096f-2fd9-4c3d-81a5-a369a5531e3b/"
-				   "containers/c1/1a2b /dev/termination-log rw - ext4 /dev/sda rw"));
+	rs_container_mount(
+		&c, STR("36 35 98:0 /var/lib/kubelet/pods/0a49096f-2fd9-4c3d-81a5-a369a5531e3b/"
+			"containers/c1/1a2b /dev/termination-log rw - ext4 /dev/sda rw"));
 	assert_string_equal(c.cg.pod_uid, "0a49096f-2fd9-4c3d-81a5-a369a5531e3b");
 	assert_true(str_eq(c.pod_container, STR("c1")));
 	rs_container_config(&c, STR("{\"annotations\":7,\"Config\":[],\"Name\":{}}"));
@@ -502,10 +523,10 @@ static void test_runtime_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),    cmocka_unit_test(test_service_order),
-		cmocka_unit_test(test_without_api), cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_lifetime),    cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_bad_objects), cmocka_unit_test(test_images),
+		cmocka_unit_test(test_recorded),      cmocka_unit_test(test_service_order),
+		cmocka_unit_test(test_without_api),   cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_lifetime),      cmocka_unit_test(test_watch),
+		cmocka_unit_test(test_bad_objects),   cmocka_unit_test(test_images),
 		cmocka_unit_test(test_runtime_files),
 	};
 

@@ -3,11 +3,14 @@
 
 #include <arpa/inet.h>
 
+#define HANDSHAKES 1024 /* that are followed at once: 8 MB */
+
 void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n)
 {
 	*cs = (struct rs_conns){ .n = n };
 	rs_map_init(&cs->by_id, max);
 	rs_pool_init(&cs->pool, sizeof(struct rs_conn), max);
+	rs_pool_init(&cs->handshakes, sizeof(struct rs_tls_handshake), HANDSHAKES);
 	rs_list_init(&cs->lru);
 }
 
@@ -15,6 +18,7 @@ void rs_conns_release(struct rs_conns *cs)
 {
 	rs_map_release(&cs->by_id);
 	rs_pool_release(&cs->pool);
+	rs_pool_release(&cs->handshakes);
 }
 
 struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id)
@@ -61,8 +65,74 @@ void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns)
 	}
 }
 
+static void end_handshake(struct rs_conns *cs, struct rs_conn *c)
+{
+	if (c->handshake)
+		rs_pool_put(&cs->handshakes, c->handshake);
+	c->handshake = NULL;
+}
+
+/* TLS begins with a connection, or behind what was given up (a tunnel); one older than the agent is cut in. */
+static bool begins_tls(const struct rs_conn *c, const struct rs_ev_data *ev)
+{
+	struct str bytes = { (const char *)ev->data, ev->cap };
+
+	if (c->l7.phase == RS_L7_ACTIVE)
+		return false;
+	if (c->l7.phase == RS_L7_IGNORED)
+		return rs_tls_begins(bytes, false);
+	return ev->off == 0 && rs_tls_begins(bytes, c->present || !c->synced);
+}
+
+bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_data *ev)
+{
+	struct str bytes = { (const char *)ev->data, ev->cap };
+	struct rs_tls_facts *f = &c->info.facts;
+
+	if (ev->source == RS_SRC_TLS)
+		return false;
+	if (!c->info.tls) {
+		if (!begins_tls(c, ev))
+			return false;
+		c->info.tls = true;
+		cs->n->v[RS_C_CONN_TLS]++;
+		if (rs_tls_begins(bytes, false))
+			c->handshake = rs_pool_get(&cs->handshakes);
+		if (c->handshake) {
+			memset(c->handshake, 0, sizeof(*c->handshake));
+			c->handshake->s[0].next = c->handshake->s[1].next = UINT64_MAX;
+			f->began_ns = ev->h.ts_ns;
+		}
+	}
+	if (c->handshake) {
+		struct rs_tls_stream *s = &c->handshake->s[ev->dir & 1];
+
+		/* Behind a tunnel it does not begin at offset 0. */
+		if (s->next == UINT64_MAX)
+			s->next = ev->off;
+		if (rs_tls_feed(c->handshake, f, ev->dir & 1, ev->off, bytes, ev->len,
+				ev->h.ts_ns) != RS_TLS_MORE)
+			end_handshake(cs, c);
+	}
+	return true;
+}
+
+void rs_conn_plain(struct rs_conns *cs, struct rs_conn *c, struct rs_l7_env *env)
+{
+	if (c->plain)
+		return;
+	c->plain = true;
+	if (!c->info.tls)
+		cs->n->v[RS_C_CONN_TLS]++;
+	c->info.tls = true;
+	rs_l7_release(&c->l7, env);
+	rs_l7_init(&c->l7);
+	c->next_off[0] = c->next_off[1] = 0;
+}
+
 void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 {
+	end_handshake(cs, c);
 	rs_map_del(&cs->by_id, c->info.id);
 	rs_list_del(&c->lru);
 	rs_list_del(&c->closing);

@@ -30,9 +30,12 @@ struct rs_told {
 
 struct rs_conn {
 	struct rs_conn_info info;
-	struct rs_l7 l7;
-	struct rs_proc *proc;	/* process that used it last, or NULL */
-	struct rs_list of_proc; /* in proc->conns */
+	struct rs_l7 l7;		    /* with info.tls: of the plain text */
+	struct rs_tls_handshake *handshake; /* while it lasts; NULL: none */
+	bool plain;			    /* with info.tls: some plain text was seen */
+	bool told_handshake;		    /* its time was told, with the first request */
+	struct rs_proc *proc;		    /* process that used it last, or NULL */
+	struct rs_list of_proc;		    /* in proc->conns */
 	struct rs_list lru;
 	struct rs_list closing; /* pipeline: closed, and waiting for what may still come */
 	uint64_t closed_ns;	/* 0: not closed */
@@ -65,6 +68,7 @@ struct rs_conn {
 struct rs_conns {
 	struct rs_map by_id;
 	struct rs_pool pool;
+	struct rs_pool handshakes;
 	struct rs_list lru; /* idle for longest first */
 	uint32_t epoch;
 	struct rs_counters *n;
@@ -86,6 +90,14 @@ void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev);
 void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev);
 /* Before data is parsed: what was told of its direction for other bytes than these is over. */
 void rs_conn_forget_told(struct rs_conn *c, const struct rs_ev_data *ev);
+/*
+ * Is this record of the socket's bytes one of TLS records? Then the connection is a TLS one, from its first such
+ * record on (info.tls), and what its handshake shows is noted in info.facts.
+ */
+bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_data *ev);
+/* Plain text of TLS comes: l7 is to be fed with nothing else from now on. */
+void rs_conn_plain(struct rs_conns *cs, struct rs_conn *c, struct rs_l7_env *env);
+
 /* Forgets it; the caller has ended its exchanges, released its l7 and taken it from its process. */
 void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c);
 

@@ -612,7 +612,7 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 			    ev->tail_len < RS_TAIL_LEN ? ev->tail_len : RS_TAIL_LEN };
 	uint64_t off = ev->off, len = ev->len;
 
-	l7->conn = ev->conn;
+	l7->conn = ev->conn | (ev->source == RS_SRC_TLS ? RS_POLICY_PLAIN : 0);
 	count(env, RS_C_STREAM_BYTES, len);
 	if (off < s->next) {
 		uint64_t late = s->next - off < len ? s->next - off : len;

@@ -35,7 +35,7 @@ enum rs_l7_phase {
 /* One connection. About 150 bytes, and the protocol's state from a pool. */
 struct rs_l7 {
 	struct rs_stream s[2]; /* by enum rs_ev_dir */
-	uint64_t conn;	       /* socket cookie */
+	uint64_t conn;	       /* key of its policy: socket cookie, see RS_POLICY_PLAIN */
 	void *state;	       /* of the protocol; NULL unless ACTIVE */
 	uint32_t protocols;    /* bit per enum rs_proto_id: those looked for; 0: all */
 	uint8_t phase;	       /* enum rs_l7_phase */

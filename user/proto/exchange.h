@@ -7,6 +7,7 @@
 #define RS_PROTO_EXCHANGE_H
 
 #include "proto.h"
+#include "tls.h"
 
 /* One end of a connection. */
 struct rs_endpoint {
@@ -19,7 +20,8 @@ struct rs_conn_info {
 	uint64_t id; /* socket cookie */
 	uint8_t family;
 	uint8_t l4;
-	bool tls;
+	bool tls;		   /* TLS: the protocol is in the plain text */
+	struct rs_tls_facts facts; /* with tls: what its handshake showed */
 	struct rs_endpoint local, peer;
 };
 

@@ -82,8 +82,8 @@ static bool is_name(const struct in *n)
 	for (size_t i = 0; i < n->left; i++) {
 		uint8_t c = n->p[i];
 
-		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') && c != '.' &&
-		    c != '-' && c != '_')
+		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
+		    c != '.' && c != '-' && c != '_')
 			return false;
 	}
 	return n->left != 0;
@@ -208,7 +208,7 @@ static void hello_bytes(struct rs_tls_handshake *h, struct rs_tls_facts *f, enum
 	if (s->parsed || s->ciphers)
 		return;
 	if (!h->client_known && !s->have && n) {
-		h->client = p[0] == SERVER_HELLO ? !dir : dir;
+		h->client = (uint8_t)(p[0] == SERVER_HELLO ? !dir : dir);
 		h->client_known = true;
 	}
 	buf = dir == h->client ? h->client_hello : h->server_hello;
@@ -275,8 +275,6 @@ enum rs_tls_progress rs_tls_feed(struct rs_tls_handshake *h, struct rs_tls_facts
 		return RS_TLS_MORE;
 	if (off != s->next) /* a record of ours was lost; or it is seen twice */
 		return RS_TLS_LOST;
-	if (off == 0 && !f->began_ns)
-		f->began_ns = ts_ns;
 	s->next = off + len;
 	len -= n;
 	while (n) {

@@ -16,13 +16,13 @@
 
 /* What is known of a connection's TLS. */
 struct rs_tls_facts {
-	uint64_t began_ns; /* ClientHello; 0: not seen */
+	uint64_t began_ns; /* the caller's: its first segment; 0: not seen */
 	uint64_t done_ns;  /* both ends are done, as far as the wire tells; 0: not yet */
 	uint16_t version;  /* 0x0303, 0x0304, …; 0: not known */
 	uint16_t cipher;   /* IANA number; 0: not known */
 	bool resumed;
-	bool hello;	/* version, cipher and resumed are known */
-	bool offers_h2; /* the client's ALPN has h2 */
+	bool hello;			       /* version, cipher and resumed are known */
+	bool offers_h2;			       /* the client's ALPN has h2 */
 	char server_name[RS_TLS_NAME_MAX + 1]; /* as the client asked for; "" */
 	/* The protocol that was agreed on; "" if it is not known: TLS 1.3 hides it. */
 	char alpn[RS_TLS_ALPN_MAX + 1];
@@ -63,7 +63,7 @@ enum rs_tls_progress {
 /* Could a TLS stream begin so? `middle`: or be cut in at the beginning of a record. */
 bool rs_tls_begins(struct str bytes, bool middle);
 
-/* h is zeroed at first; facts too. A segment of `len` bytes at offset `off`, of which `data` are the first. */
+/* h is zeroed at first, but for s[].next: the offset at which that direction begins. A segment of `len` bytes at offset `off`, of which `data` are the first. */
 enum rs_tls_progress rs_tls_feed(struct rs_tls_handshake *h, struct rs_tls_facts *facts,
 				 enum rs_ev_dir dir, uint64_t off, struct str data, uint64_t len,
 				 uint64_t ts_ns);

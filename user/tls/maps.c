@@ -18,15 +18,14 @@ bool rs_maps_line(char *line, struct rs_mapped *m)
 	int at = 0;
 	size_t n;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*x %*x:%*x %" SCNu64 " %n", &m->start, &m->end,
-		   perms, &m->ino, &at) < 4 ||
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*x %*x:%*x %" SCNu64 " %n", &m->start,
+		   &m->end, perms, &m->ino, &at) < 4 ||
 	    !at || !m->ino || strlen(perms) < 3 || perms[2] != 'x' || line[at] != '/')
 		return false;
 	m->path = line + at;
 	n = strcspn(m->path, "\n");
 	line[(size_t)at + n] = 0;
-	m->deleted = n > sizeof(gone) - 1 &&
-		     strcmp(m->path + n - (sizeof(gone) - 1), gone) == 0;
+	m->deleted = n > sizeof(gone) - 1 && strcmp(m->path + n - (sizeof(gone) - 1), gone) == 0;
 	if (m->deleted)
 		line[(size_t)at + n - (sizeof(gone) - 1)] = 0;
 	return true;
@@ -73,7 +72,8 @@ int rs_maps_open(uint32_t tgid, const struct rs_mapped *m)
 			close(fd);
 	}
 	/* Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. */
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, m->start, m->end);
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid, m->start,
+		 m->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }

@@ -17,18 +17,19 @@
 #include "maps.h"
 #include "price.h"
 
-#define LINGER_NS	30000000000ull /* probes stay for so long after the last process */
-#define AGAIN_TIMES	8	       /* a process that does TLS is looked at again at most so often */
-#define PRICE_MAX_NS	15000	       /* --tls auto: of one call */
-#define PRICE_CHEAP_NS	1000	       /* when it could not be measured: */
-#define PRICE_DEAR_NS	2500
+#define LINGER_NS      30000000000ull /* probes stay for so long after the last process */
+#define AGAIN_TIMES    8     /* a process that does TLS is looked at again at most so often */
+#define PRICE_MAX_NS   15000 /* --tls auto: of one call */
+#define PRICE_CHEAP_NS 1000  /* when it could not be measured: */
+#define PRICE_DEAR_NS  2500
 
 /* A file that processes execute code from: with a TLS library in it, or (library NULL) not. */
 struct file {
 	struct rs_list known;
 	dev_t dev;
 	ino_t ino;
-	uint32_t tgid; /* 0; with --tls-exclude a shared library is attached to one process at a time */
+	uint32_t
+		tgid; /* 0; with --tls-exclude a shared library is attached to one process at a time */
 	uint32_t procs;
 	uint64_t unused_ns; /* since when no process has it; 0: some has */
 	const char *library;
@@ -191,9 +192,10 @@ static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
 
 	if (w->mode == RS_TLS_AUTO && price > PRICE_MAX_NS) {
 		f->state = RS_TLS_DECLINED;
-		snprintf(f->why, sizeof(f->why),
-			 "a call would cost %u.%u µs on this machine, its instructions cannot be emulated; --tls always does it all the same",
-			 price / 1000, price / 100 % 10);
+		snprintf(
+			f->why, sizeof(f->why),
+			"a call would cost %u.%u µs on this machine, its instructions cannot be emulated; --tls always does it all the same",
+			price / 1000, price / 100 % 10);
 		w->n->v[RS_C_TLS_DECLINED]++;
 		return;
 	}

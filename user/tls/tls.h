@@ -20,9 +20,9 @@
 #include "tls/points.h"
 #include "tls_mode.h"
 
-#define RS_TLS_PROCS	 4096
-#define RS_TLS_FILES	 512 /* files known, with a library and without */
-#define RS_TLS_PER_PROC	 4   /* libraries of one process */
+#define RS_TLS_PROCS	4096
+#define RS_TLS_FILES	512 /* files known, with a library and without */
+#define RS_TLS_PER_PROC 4   /* libraries of one process */
 
 enum rs_tls_state {
 	RS_TLS_HOOKED,	 /* probes are attached */
@@ -40,7 +40,7 @@ struct rs_tls_watch {
 	struct rs_kernel *kernel; /* NULL: nothing is done */
 	enum rs_tls_mode mode;
 	struct str exclude; /* globs, commas between */
-	bool by_process;    /* libraries are attached to one process at a time, since others are left alone */
+	bool by_process; /* libraries are attached to one process at a time, since others are left alone */
 	struct rs_tls_price price;
 	struct rs_map by_tgid;
 	struct rs_pool procs, files;
