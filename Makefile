@@ -341,6 +341,13 @@ install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/ringspan.service
 	$(Q)install -D -m 644 deploy/ringspan.yaml $(DESTDIR)$(PREFIX)/share/doc/ringspan/ringspan.yaml
 
+# The image and the package need no engine and no debhelper.
+IMAGE ?= ringspan:$(VERSION)
+image: all ## container image: build/ringspan-image.tar (IMAGE=NAME:TAG)
+	$(Q)rm -rf build/rootfs && deploy/image/rootfs build/ringspan build/rootfs
+	$(Q)deploy/image/oci build/ringspan-image.tar $(IMAGE) build/rootfs $(VERSION)
+.PHONY: image
+
 clean: ## remove build/
 	rm -rf build
 
