@@ -346,7 +346,15 @@ IMAGE ?= ringspan:$(VERSION)
 image: all ## container image: build/ringspan-image.tar (IMAGE=NAME:TAG)
 	$(Q)rm -rf build/rootfs && deploy/image/rootfs build/ringspan build/rootfs
 	$(Q)deploy/image/oci build/ringspan-image.tar $(IMAGE) build/rootfs $(VERSION)
-.PHONY: image
+DEB_ARCH = $(shell dpkg --print-architecture 2>/dev/null)
+deb: all ## Debian package: build/ringspan_VERSION_ARCH.deb
+	$(Q)rm -rf build/deb
+	$(Q)$(MAKE) --no-print-directory install DESTDIR=build/deb PREFIX=/usr
+	$(Q)deploy/deb/build build/deb $(VERSION) build/ringspan_$(VERSION)_$(DEB_ARCH).deb
+HELM ?= helm
+manifests: ## deploy/kubernetes/base/ringspan.yaml from the chart (HELM=helm)
+	$(Q)deploy/kubernetes/render $(HELM) > build/manifests.yaml && cp build/manifests.yaml deploy/kubernetes/base/ringspan.yaml
+.PHONY: image deb manifests
 
 clean: ## remove build/
 	rm -rf build
