@@ -147,10 +147,12 @@ $(B)/tests/lib/%.o: tests/lib/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# nghttp2 is what HTTP/2 is compared with.
+$(B)/tests/test_hpack $(B)/fuzz/hpack: PEER := -lnghttp2
 $(B)/tests/%: tests/unit/%.c $(B)/libringspan.a $(TEST_LIB)
 	$(call msg,TEST,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lcmocka -lm
+	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) $(PEER) -lcmocka -lm
 
 # The records themselves, from real sockets: needs root.
 $(B)/capture_records: tests/live/capture_records.c $(B)/libringspan.a
@@ -192,7 +194,7 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(B)/libringspan.a $(TES
 	$(call msg,FUZZ,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) -Itests/lib -Itests/fuzz $(OPT) $(CFLAGS) -MD -MP -MF $@.d $(LDOPT) -o $@ $< $(FUZZ_MAIN) \
-		$(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lm
+		$(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) $(PEER) -lm
 
 check-fuzz: ## every fuzz target for T seconds (10), from tests/fuzz/corpus; no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=fuzz run-fuzz

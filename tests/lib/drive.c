@@ -55,6 +55,20 @@ static const char *field_name(uint16_t id)
 		return "xfh=";
 	case RS_F_HTTP_X_FORWARDED_PROTO:
 		return "xfp=";
+	case RS_F_HTTP_SCHEME:
+		return "scheme=";
+	case RS_F_HTTP_PROTOCOL:
+		return "protocol=";
+	case RS_F_HTTP_CONTENT_TYPE:
+		return "type=";
+	case RS_F_HTTP_RESET:
+		return "reset=";
+	case RS_F_HTTP_RESET_BY:
+		return "by=";
+	case RS_F_GRPC_STATUS:
+		return "grpc=";
+	case RS_F_GRPC_TIMEOUT:
+		return "timeout=";
 	default:
 		return "";
 	}
@@ -76,15 +90,24 @@ static void on_msg(void *arg, const struct rs_msg *m)
 
 	d->messages++;
 	say(d, "%c", m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END ? '>' : '<');
-	if ((m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END) !=
-	    ((m->dir == RS_DIR_OUT) == d->client))
+	if (m->flags & (RS_MSGF_RESET | RS_MSGF_PUSHED))
+		d->pushed = m->flags & RS_MSGF_PUSHED ? m->id : d->pushed;
+	else if ((m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END) !=
+			 ((m->dir == RS_DIR_OUT) == d->client) &&
+		 !(m->id && m->id == d->pushed))
 		say(d, " WRONG-DIR");
+	if (m->id)
+		say(d, " #%u", m->id);
 	if (m->type == RS_MSG_INTERIM)
 		say(d, " interim");
 	if (end && m->body_size == RS_BODY_UNKNOWN)
 		say(d, " end ?");
 	else if (end)
 		say(d, " end %llu", (unsigned long long)m->body_size);
+	if (m->parts == RS_PARTS_UNKNOWN)
+		say(d, " parts ?");
+	else if (m->parts)
+		say(d, " parts %u", m->parts);
 	for (unsigned i = 0; i < m->nfields; i++) {
 		struct str v = m->fields[i].value;
 
@@ -101,6 +124,12 @@ static void on_msg(void *arg, const struct rs_msg *m)
 		say(d, " tunnel");
 	if (m->flags & RS_MSGF_RESYNC)
 		say(d, " resync");
+	if (m->flags & RS_MSGF_SWITCH)
+		say(d, " switch");
+	if (m->flags & RS_MSGF_RESET)
+		say(d, " reset");
+	if (m->flags & RS_MSGF_PUSHED)
+		say(d, " pushed");
 	if (d->times)
 		say(d, " %llu-%llu %u %u", (unsigned long long)m->start_ns,
 		    (unsigned long long)m->end_ns, m->seq, m->tid);

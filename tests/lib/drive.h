@@ -6,7 +6,8 @@
  *   < 200 1.1               response                             < end 5    "?": not known
  *   < interim 100 1.1       interim response
  *
- * '>' goes to the server. Flags follow as words: cut aborted tunnel resync. With `times`, also
+ * '>' goes to the server. A message's number, if it has one, comes first: "> #1 GET". Flags follow as words: cut
+ * aborted tunnel resync switch reset pushed. With `times`, also
  * "start-end seq tid". Sends are seen from the server unless `client` is set.
  */
 #ifndef RS_TESTS_DRIVE_H
@@ -26,6 +27,7 @@ struct drive {
 	struct rs_bpf_policy policy;
 	unsigned policies;
 	uint64_t messages;
+	uint32_t pushed; /* the last stream that was */
 	size_t len;
 	size_t cap;
 	char *text; /* NUL-terminated */

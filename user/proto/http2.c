@@ -708,8 +708,9 @@ static enum rs_parse take_block(struct http2 *h, struct dir *d, enum side side, 
 		if (!b->end_stream)
 			return RS_PARSE_SKIP;
 		m->flags &= RS_MSGF_CUT;
-		if (m->type == RS_MSG_REQUEST_END)
-			m->nfields = 0;
+		m->nfields = m->type == RS_MSG_REQUEST_END ? 0 : (uint8_t)(m->nfields - 1);
+		memmove(m->fields, m->fields + 1,
+			m->nfields * sizeof(m->fields[0])); /* the version */
 		end_msg(h, side, b->id, m);
 		return RS_PARSE_OK;
 	}
