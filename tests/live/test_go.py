@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 
-from harness import CLIENT, SERVER, SERVERS, TOP, LiveTest, Wire, free_port
+from harness import CLIENT, SERVER, SERVERS, TOP, LiveTest, Wire, free_port, stop
 
 BUILDS = {  # name -> further arguments of go build
     "plain": [],
@@ -98,17 +98,17 @@ class Go(LiveTest):
     def test_stacks_move_while_probes_come_and_go(self):
         """Stacks grow under calls that are probed; the program must not notice, nor its answers change."""
         front, back, port = self.pair("plain")
-        stop = threading.Event()
+        done = threading.Event()
 
         def come_and_go():
             for n in range(100 if RELEASES else 3):
                 agent = self.agent("-p", str(front.pid), "-p", str(back.pid), name=f"agent{n}")
-                agent.stop()
-            stop.set()
+                stop(agent.process)
+            done.set()
         other = threading.Thread(target=come_and_go)
         other.start()
         rounds = 0
-        while not stop.is_set():
+        while not done.is_set():
             self.drive(port, "deep", 64, 8)
             rounds += 1
         other.join()
