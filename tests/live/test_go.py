@@ -64,6 +64,13 @@ class Go(LiveTest):
         for t in pool:
             t.join()
 
+    def curl(self, port, way, count, *options):
+        """Over TLS, many at a time: with HTTP/2 as streams of one connection."""
+        done = subprocess.run(["curl", "-sSk", "-Z", "--parallel-max", "16", *options, "-o", "/dev/null", "-w", "%{http_code} %{http_version}\n",
+                               f"https://127.0.0.1:{port}/{way}/[1-{count}]"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              check=True)
+        return collections.Counter(done.stdout.split("\n")[:-1])
+
     def check(self, spans, front, back, way, requests, calls):
         """Every request and call once, each call under the request with its number, the other end under the call."""
         by_id = {s.id: s for s in spans}
@@ -91,6 +98,25 @@ class Go(LiveTest):
 
     def test_goroutines_of_a_handler(self):
         self.chain("plain", "both", 2)
+
+    def over_tls(self, *args, way="turn", version="2", options=(), count=200):
+        front, back, port = self.pair("stripped", "tls", *args)
+        agent = self.agent("-p", str(front.pid), "-p", str(back.pid))
+        answers = self.curl(port, way, count, *options)
+        self.assertEqual(answers, {f"200 {version}": count})
+        spans = agent.stop()
+        self.check(spans, front, back, way, count, 2)
+        for s in spans:
+            self.assertEqual((s.attributes.get("network.protocol.version"), s.status), (version, 200), s)
+
+    def test_tls(self):
+        self.over_tls("h1", version="1.1")
+
+    def test_http2(self):
+        self.over_tls()
+
+    def test_http2_goroutines_of_a_handler(self):
+        self.over_tls(way="both")
 
     def test_stripped(self):
         self.chain("stripped", "both", 2)

@@ -26,9 +26,16 @@ static void test_minor(void **state)
 		const char *text;
 		int minor; /* -1: refused */
 	} cases[] = {
-		{ "go1.26.8", 26 }, { "go1.18", 18 },	  { "go1.27rc1", 27 }, { "go1.26-custom X:y", 26 },
-		{ "devel go1.28-abcdef Mon", 28 },	  { "go2.1", -1 },     { "go1.", -1 },
-		{ "", -1 },	    { "go1.x", -1 },	  { "devel +abc", -1 },
+		{ "go1.26.8", 26 },
+		{ "go1.18", 18 },
+		{ "go1.27rc1", 27 },
+		{ "go1.26-custom X:y", 26 },
+		{ "devel go1.28-abcdef Mon", 28 },
+		{ "go2.1", -1 },
+		{ "go1.", -1 },
+		{ "", -1 },
+		{ "go1.x", -1 },
+		{ "devel +abc", -1 },
 	};
 
 	(void)state;
@@ -70,7 +77,8 @@ static void test_buildinfo(void **state)
 }
 
 /* A table of n functions, 16 bytes of code each, one after the other. */
-static size_t put_pcln(uint8_t *b, uint32_t magic, uint64_t text, const char *const *names, uint32_t n)
+static size_t put_pcln(uint8_t *b, uint32_t magic, uint64_t text, const char *const *names,
+		       uint32_t n)
 {
 	uint64_t head[9] = { magic | 1ull << 48 | 8ull << 56, n, 0, text, 72 };
 	uint32_t at = 72, name_at[8], u[2];
@@ -144,7 +152,8 @@ struct image {
 	uint32_t nstrings;
 };
 
-static void add(struct image *m, const char *name, uint32_t type, uint64_t va, size_t at, size_t len)
+static void add(struct image *m, const char *name, uint32_t type, uint64_t va, size_t at,
+		size_t len)
 {
 	m->sh[m->nsh++] = (Elf64_Shdr){ .sh_name = m->nstrings,
 					.sh_type = type,
@@ -179,10 +188,14 @@ static int make(const char *version, bool told, bool calls)
 	size_t n;
 
 #if defined(__x86_64__)
-	static const uint8_t call[] = { 0x90, 0x90, 0xe8, 9, 0, 0, 0 }; /* at 2: to 2 + 5 + 9 = 16 */
+	static const uint8_t call[] = {
+		0x90, 0x90, 0xe8, 9, 0, 0, 0
+	}; /* at 2: to 2 + 5 + 9 = 16 */
 	eh.e_machine = EM_X86_64;
 #else
-	static const uint8_t call[] = { 0x1f, 0x20, 0x03, 0xd5, 3, 0, 0, 0x94 }; /* at 4: BL 12 further */
+	static const uint8_t call[] = {
+		0x1f, 0x20, 0x03, 0xd5, 3, 0, 0, 0x94
+	}; /* at 4: BL 12 further */
 	eh.e_machine = EM_AARCH64;
 #endif
 	if (calls)

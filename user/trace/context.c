@@ -319,9 +319,12 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 		o->parent_source = RS_PARENT_WIRE;
 		return parent;
 	}
-	at = opener ? opener : th ? rs_thread_certain(th) : NULL;
+	/* Tasks open connections for each other: pools hand them to whoever asks next. */
+	at = opener && !o->x.task ? opener : th ? rs_thread_certain(th) : NULL;
 	if (!at || wanders(o)) {
 		*ret_doubt = th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
+		if (!*ret_doubt)
+			*ret_doubt = opener;
 		return NULL;
 	}
 	if (wire && !in_trace(at, wire->trace_id)) {
@@ -394,8 +397,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	if (caller)
 		o->x.task = caller;
 	o->conn->caller = 0;
-	/* Who is known to ask is not overruled by who opened the connection. */
-	parent = find_parent(t, o, m, in, k && !caller ? k->opener : NULL, &doubt);
+	parent = find_parent(t, o, m, in, k ? k->opener : NULL, &doubt);
 	if (k && k->done_ns)
 		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
 	rs_connect_forget(&t->connects, k);
