@@ -61,6 +61,19 @@ static bool unseen(const struct rs_msg *m)
 	return (m->flags & RS_MSGF_CUT) || m->body_size == RS_BODY_UNKNOWN;
 }
 
+/* How long the connection's TLS handshake took, once: its first request waited for it. */
+static void tell_handshake(struct rs_conn *c, struct rs_open *o)
+{
+	const struct rs_tls_facts *f = &c->info.facts;
+
+	if (c->told_handshake || !c->info.tls)
+		return;
+	c->told_handshake = true;
+	if (f->done_ns > f->began_ns && f->began_ns)
+		rs_pair_fact(o, RS_FACT_TLS_HANDSHAKE, (uint32_t)((f->done_ns - f->began_ns) / 1000),
+			     f->done_ns);
+}
+
 void rs_pl_message(void *arg, const struct rs_msg *m)
 {
 	struct rs_feed *f = arg;
@@ -91,6 +104,8 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 			f->c->proc->requests++;
 	}
 	rs_trace_message(&pl->trace, o, m);
+	if (m->type == RS_MSG_REQUEST)
+		tell_handshake(f->c, o);
 	if (m->type == RS_MSG_REQUEST && o->root && pl->skip_probes && is_probe(&o->x))
 		rs_root_of(o->root)->quiet = true;
 	if (!o->finished)

@@ -467,6 +467,8 @@ void rs_http_describe_network(const struct rs_conn_info *conn, struct str versio
 	}
 	describe_endpoint(&conn->peer, RS_K_NETWORK_PEER_ADDRESS, RS_K_NETWORK_PEER_PORT, b);
 	describe_endpoint(&conn->local, RS_K_NETWORK_LOCAL_ADDRESS, RS_K_NETWORK_LOCAL_PORT, b);
+	if (conn->tls)
+		rs_tls_describe(&conn->facts, b);
 }
 
 struct str rs_http_end_word(const struct rs_exchange *x)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tls.h"
 
+#include "trace/build.h"
+
 /* Record types, handshake types, extensions (RFC 8446, 5.1, 4, 4.2) */
 enum {
 	REC_CCS = 20,
@@ -342,4 +344,22 @@ struct str rs_tls_cipher_name(uint16_t cipher)
 #undef RS_TLS_CIPHER
 	}
 	return STR_NONE;
+}
+
+void rs_tls_describe(const struct rs_tls_facts *f, struct rs_build *b)
+{
+	struct str version = rs_tls_version_name(f->version), cipher = rs_tls_cipher_name(f->cipher);
+
+	if (f->server_name[0])
+		rs_build_str(b, RS_K_TLS_CLIENT_SERVER_NAME, str_c(f->server_name));
+	if (!f->hello)
+		return;
+	rs_build_str(b, RS_K_TLS_PROTOCOL_NAME, f->version > 0x0300 ? STR("tls") : STR("ssl"));
+	if (version.len)
+		rs_build_str(b, RS_K_TLS_PROTOCOL_VERSION, version);
+	if (cipher.len)
+		rs_build_str(b, RS_K_TLS_CIPHER, cipher);
+	rs_build_bool(b, RS_K_TLS_RESUMED, f->resumed);
+	if (f->alpn[0])
+		rs_build_str(b, RS_K_TLS_NEXT_PROTOCOL, str_c(f->alpn));
 }

@@ -68,6 +68,10 @@ enum rs_tls_progress rs_tls_feed(struct rs_tls_handshake *h, struct rs_tls_facts
 				 enum rs_ev_dir dir, uint64_t off, struct str data, uint64_t len,
 				 uint64_t ts_ns);
 
+struct rs_build;
+/* What is known, as tls.* attributes. */
+void rs_tls_describe(const struct rs_tls_facts *facts, struct rs_build *b);
+
 /* "1.3", or empty. */
 struct str rs_tls_version_name(uint16_t version);
 /* "TLS_AES_128_GCM_SHA256", or empty when it is not known. */
