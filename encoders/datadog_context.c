@@ -1,138 +1,348 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What all spans of a resource and scope share: their tags, service, environment; v1: fields of the payload. */
+/* What all spans of a resource and scope share, made when they are first seen and known again by their content. */
 #include "datadog_map.h"
 
-/* Adds a tag of all spans unless there is one of that name. */
-static void ctx_add(struct dd_map *m, struct dd_key *k, const struct rs_val *v)
+#include <stdlib.h>
+
+#include "strtab.h"
+
+#define KEEP_BYTES (16 * 1024) /* text of a context that is kept */
+
+void dd_contexts_forget(struct dd_map *m)
 {
-	if (k->ctx == m->ctx_no)
-		return;
-	k->ctx = m->ctx_no;
-	m->ctx_tag[m->nctx++] = (struct dd_ctx_tag){ .key = k, .val = v };
+	for (int i = 0; i < DD_CONTEXTS; i++)
+		m->context[i].hash = 0;
 }
 
-static void ctx_add_text(struct dd_map *m, enum dd_const c, struct rs_val *v, struct str s)
+void dd_contexts_init(struct dd_map *m)
 {
+	for (int i = 0; i <= DD_CONTEXTS; i++)
+		rs_arena_init(&m->context[i].arena, 4096, 0);
+}
+
+void dd_contexts_release(struct dd_map *m)
+{
+	for (int i = 0; i <= DD_CONTEXTS; i++) {
+		rs_arena_release(&m->context[i].arena);
+		free(m->context[i].bytes);
+	}
+}
+
+/* -- known again ------------------------------------------------------------------------------- */
+
+static bool val_same(const struct rs_val *a, const struct rs_val *b)
+{
+	if (a->type != b->type || a->len != b->len)
+		return false;
+	switch (a->type) {
+	case RS_VAL_STR:
+	case RS_VAL_BYTES:
+		return rs_strtab_same(a->str, b->str, a->len);
+	case RS_VAL_BOOL:
+		return a->b == b->b;
+	case RS_VAL_EMPTY:
+		return true;
+	}
+	return a->i == b->i; /* doubles, too: their bits */
+}
+
+static bool same_attrs(const struct dd_source *src, const struct rs_attrs *as)
+{
+	for (uint32_t i = 0; i < as->n; i++) {
+		if (!dd_key_is(src[i].key, as->a[i].key) || !val_same(src[i].val, &as->a[i].val))
+			return false;
+	}
+	return true;
+}
+
+static bool is_same(const struct dd_context *c, const struct rs_item *it)
+{
+	const struct rs_scope *sc = &it->ss->scope;
+	const struct rs_attrs *ra = &it->rs->resource.attrs;
+
+	return c->nscope == sc->attrs.n && c->nsrc == sc->attrs.n + ra->n &&
+	       dd_same(c->scope_name, sc->name) && dd_same(c->scope_version, sc->version) &&
+	       same_attrs(c->src, &sc->attrs) && same_attrs(c->src + c->nscope, ra);
+}
+
+static uint64_t hash_attrs(const struct rs_attrs *as, uint64_t h, size_t *bytes)
+{
+	for (uint32_t i = 0; i < as->n; i++) {
+		const struct rs_val *v = &as->a[i].val;
+		uint64_t x = as->a[i].key->name.len;
+
+		if (v->type == RS_VAL_STR || v->type == RS_VAL_BYTES) {
+			*bytes += v->len;
+			x += rs_strtab_hash(v->str, v->len);
+		} else if (v->type == RS_VAL_ARRAY || v->type == RS_VAL_MAP) {
+			*bytes = SIZE_MAX / 2;
+		}
+		h = rs_strtab_mix(h ^ x, 0x9e3779b97f4a7c15u);
+	}
+	return h;
+}
+
+/* 0: it is not worth keeping. */
+static uint64_t hash_of(const struct rs_item *it)
+{
+	const struct rs_scope *sc = &it->ss->scope;
+	size_t bytes = sc->name.len + sc->version.len;
+	uint64_t h = rs_strtab_hash(sc->name.ptr, sc->name.len) ^
+		     rs_strtab_hash(sc->version.ptr, sc->version.len) * 3;
+
+	h = hash_attrs(&sc->attrs, h, &bytes);
+	h = hash_attrs(&it->rs->resource.attrs, h, &bytes);
+	return bytes <= KEEP_BYTES ? h | 1 : 0;
+}
+
+static struct dd_context *find(struct dd_map *m, uint64_t hash, const struct rs_item *it)
+{
+	for (int i = 0; i < DD_CONTEXTS; i++) {
+		if (m->context[i].hash == hash && is_same(&m->context[i], it))
+			return &m->context[i];
+	}
+	return NULL;
+}
+
+/* A place for one to keep: none that this payload uses, as texts of it may be in use. */
+static struct dd_context *place(struct dd_map *m)
+{
+	for (int i = 0; i < DD_CONTEXTS; i++) {
+		struct dd_context *c = &m->context[m->context_next++ % DD_CONTEXTS];
+
+		if (c->payload != m->payload)
+			return c;
+	}
+	return NULL;
+}
+
+/* Fills c->src: with what stands in the batch, or, if it is kept, with copies. */
+static bool collect(struct dd_map *m, struct dd_context *c, const struct rs_item *it, bool keep)
+{
+	const struct rs_attrs *of[2] = { &it->ss->scope.attrs, &it->rs->resource.attrs };
+	struct dd_source *to = rs_arena_alloc(&c->arena, c->nsrc * sizeof(*to));
+	struct rs_val *v = rs_arena_alloc(&c->arena, keep ? c->nsrc * sizeof(*v) : 0);
+
+	if (!to || !v)
+		return false;
+	c->src = to;
+	for (int i = 0; i < 2; i++) {
+		for (uint32_t j = 0; j < of[i]->n; j++, to++) {
+			const struct rs_attr *a = &of[i]->a[j];
+
+			*to = (struct dd_source){ dd_key_of(&m->keys, a->key), &a->val };
+			if (!to->key)
+				return false;
+			if (!keep)
+				continue;
+			*v = a->val;
+			to->val = v++;
+			if (a->val.type != RS_VAL_STR && a->val.type != RS_VAL_BYTES)
+				continue;
+			v[-1].str =
+				rs_arena_str(&c->arena, (struct str){ a->val.str, a->val.len }).ptr;
+			if (!v[-1].str)
+				return false;
+		}
+	}
+	c->scope_name = it->ss->scope.name;
+	c->scope_version = it->ss->scope.version;
+	if (!keep)
+		return true;
+	c->scope_name = rs_arena_str(&c->arena, c->scope_name);
+	c->scope_version = rs_arena_str(&c->arena, c->scope_version);
+	return true;
+}
+
+/* -- made -------------------------------------------------------------------------------------- */
+
+/* Interned, if it can be: short and valid. It is every span's. */
+static struct dd_text text_of(struct dd_map *m, struct str s)
+{
+	struct dd_key *k = s.len && s.len <= DD_MAX_KEY ? dd_key_of_name(&m->keys, s) : NULL;
+
+	return k && str_eq(k->name, s) ? (struct dd_text){ k->name, k } : dd_plain(s);
+}
+
+/* Adds a tag of all spans unless there is one of that name. */
+static void add(struct dd_map *m, struct dd_context *c, struct dd_key *k, const struct rs_val *v)
+{
+	struct dd_ctx_tag *t = &c->tag[c->ntag];
+	struct dd_text text;
+
+	if (k->ctx == c->no)
+		return;
+	k->ctx = c->no;
+	c->ntag++;
+	*t = (struct dd_ctx_tag){ .key = k, .val = v };
+	if (v->type != RS_VAL_STR)
+		return;
+	text = text_of(m, (struct str){ v->str, v->len });
+	if (!text.key)
+		return;
+	t->text = (struct rs_val){ .type = DD_VAL_KEY, .str = (const char *)text.key };
+	t->val = &t->text;
+}
+
+/* s: NULL only when it is empty; it lives as long as the context. */
+static void add_text(struct dd_map *m, struct dd_context *c, enum dd_const name, struct str s)
+{
+	struct rs_val *v = &c->made[c->nmade++];
+
 	if (!s.len)
 		return;
 	*v = (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)s.len, .str = s.ptr };
-	ctx_add(m, m->keys.c[c], v);
+	add(m, c, m->keys.c[name], v);
 }
 
-static bool ctx_add_attrs(struct dd_map *m, const struct rs_attrs *as, bool resource)
+static void add_attrs(struct dd_map *m, struct dd_context *c)
 {
-	for (uint32_t i = 0; i < as->n; i++) {
-		struct dd_key *k = dd_key_of(&m->keys, as->a[i].key);
+	for (uint32_t i = 0; i < c->nsrc; i++) {
+		struct dd_key *k = c->src[i].key;
 
-		if (!k)
-			return false;
-		if (k->slot != DD_NO_SLOT) {
-			if (resource && !(m->ctx_present >> k->slot & 1)) {
-				m->ctx_present |= 1ull << k->slot;
-				m->ctx_slot[k->slot] = &as->a[i].val;
-			}
+		if (i >= c->nscope && k->slot != DD_NO_SLOT && !(c->present >> k->slot & 1)) {
+			c->present |= 1ull << k->slot;
+			c->slot[k->slot] = c->src[i].val;
 		}
 		if (k->use == DD_EATEN || (m->v1 && k->use != DD_TAG))
 			continue;
-		ctx_add(m, k->to, &as->a[i].val);
+		add(m, c, k->to, c->src[i].val);
 	}
+}
+
+/* A normalised value of a resource attribute, in the context's memory. */
+static struct str tag_value(struct dd_context *c, struct str s)
+{
+	char *p;
+
+	s = rs_utf8_limit(s, DD_MAX_KEY);
+	p = s.len ? rs_arena_alloc(&c->arena, s.len + RS_ARENA_PAD) : NULL;
+	return p ? dd_tag_value(p, s) : STR_NONE;
+}
+
+/* v1: what the context says about the payload's fields; NULL: nothing. */
+static bool set_fields(struct dd_map *m, struct dd_context *c)
+{
+	const struct str fields[DD_COMMON] = {
+		dd_slot_str2(m, DD_CONTAINER_ID, DD_K8S_POD_UID),
+		dd_slot_str(m, DD_SDK_LANGUAGE),
+		dd_slot_str(m, DD_RUNTIME_VERSION),
+		dd_slot_str(m, DD_SDK_VERSION),
+		dd_slot_str(m, DD_RUNTIME_ID),
+		c->env.s,
+		dd_slot_str(m, DD_HOST_NAME),
+		c->version.s,
+	};
+	char buf[DD_MAX_KEY + RS_ARENA_PAD];
+
+	for (int i = 0; i < DD_COMMON; i++) {
+		struct str s = rs_utf8_limit(fields[i], DD_MAX_KEY - 5);
+		/* A tracer that is not Datadog's says so. */
+		size_t n = i + 2 == 5 ? 5 : 0;
+
+		c->field[i] = NULL;
+		if (!s.len)
+			continue;
+		memset(buf, 0, sizeof(buf));
+		memcpy(buf, "otlp-", n);
+		memcpy(buf + n, s.ptr, s.len);
+		c->field[i] = dd_key_of_name(&m->keys, (struct str){ buf, n + s.len });
+		if (!c->field[i])
+			return false;
+		c->field[i] = c->field[i]->to;
+	}
+	return true;
+}
+
+static bool make(struct dd_map *m, struct dd_context *c, const struct rs_item *it, bool keep)
+{
+	char service[DD_MAX_NAME + RS_ARENA_PAD];
+	struct str env, version;
+
+	c->hash = 0;
+	c->no = ++m->context_no;
+	c->nscope = it->ss->scope.attrs.n;
+	c->nsrc = c->nscope + it->rs->resource.attrs.n;
+	c->present = 0;
+	c->ntag = c->nmade = c->nbytes = 0;
+	rs_arena_reset(&c->arena);
+	c->tag = rs_arena_alloc(&c->arena, (c->nsrc + 8) * sizeof(*c->tag));
+	if (!c->tag || !collect(m, c, it, keep))
+		return false;
+	m->ctx = c;
+	m->present = 0;
+	add_text(m, c, DD_C_OTEL_SCOPE_NAME, c->scope_name);
+	add_text(m, c, DD_C_OTEL_LIBRARY_NAME, c->scope_name);
+	add_text(m, c, DD_C_OTEL_SCOPE_VERSION, c->scope_version);
+	add_text(m, c, DD_C_OTEL_LIBRARY_VERSION, c->scope_version);
+	add_attrs(m, c);
+	memset(service, 0, sizeof(service));
+	c->service = dd_service_of(m, dd_slot_str(m, DD_SERVICE_NAME), service);
+	if (!c->service.key) {
+		c->service.key = dd_key_of_name(&m->keys, c->service.s);
+		if (!c->service.key)
+			return false;
+		c->service.key = c->service.key->to;
+		c->service.s = c->service.key->name;
+	}
+	env = tag_value(c, dd_slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV));
+	version = tag_value(c, dd_slot_str(m, DD_SERVICE_VERSION));
+	if (m->v1) {
+		c->env = text_of(m, env.len ? env : dd_slot_str(m, DD_ENV));
+		c->version = text_of(m, version.len ? version : dd_slot_str(m, DD_VERSION));
+		return set_fields(m, c);
+	}
+	add_text(m, c, DD_C_ENV, env);
+	add_text(m, c, DD_C_VERSION, version);
 	return true;
 }
 
 bool dd_set_context(struct dd_map *m, const struct rs_item *it)
 {
-	const struct rs_scope *sc = &it->ss->scope;
-	const struct rs_attrs *ra = &it->rs->resource.attrs;
-	char *buf = m->ctx_buf;
-	struct str env, version;
+	struct dd_context *c = m->last;
+	uint64_t hash;
 
-	if (!rs_grow(&m->ctx_tag, &m->ctx_cap, ra->n + sc->attrs.n + 8, sizeof(*m->ctx_tag)))
-		return false;
 	m->ss = it->ss;
-	m->ctx_no++;
-	m->nctx = 0;
-	m->ctx_present = 0;
-	m->present = 0;
-	ctx_add_text(m, DD_C_OTEL_SCOPE_NAME, &m->ctx_val[0], sc->name);
-	ctx_add_text(m, DD_C_OTEL_LIBRARY_NAME, &m->ctx_val[0], sc->name);
-	ctx_add_text(m, DD_C_OTEL_SCOPE_VERSION, &m->ctx_val[1], sc->version);
-	ctx_add_text(m, DD_C_OTEL_LIBRARY_VERSION, &m->ctx_val[1], sc->version);
-	if (!ctx_add_attrs(m, &sc->attrs, false) || !ctx_add_attrs(m, ra, true))
-		return false;
-	m->ctx_service = dd_service_of(m, dd_slot_str(m, DD_SERVICE_NAME), buf);
-	if (!m->ctx_service.key) {
-		/* Interned: it is every span's. */
-		m->ctx_service.key = dd_key_of_name(&m->keys, m->ctx_service.s);
-		if (!m->ctx_service.key)
-			return false;
-		m->ctx_service.key = m->ctx_service.key->to;
-	}
-	buf += 4 * DD_MAX_NAME + RS_ARENA_PAD;
-	env = dd_slot_str2(m, DD_DEPLOYMENT_ENV_NAME, DD_DEPLOYMENT_ENV);
-	version = dd_slot_str(m, DD_SERVICE_VERSION);
-	env = dd_tag_value(buf, rs_utf8_limit(env, DD_MAX_KEY));
-	buf += 4 * DD_MAX_NAME + RS_ARENA_PAD;
-	version = dd_tag_value(buf, rs_utf8_limit(version, DD_MAX_KEY));
-	if (m->v1) {
-		m->ctx_env = dd_plain(env.len ? env : dd_slot_str(m, DD_ENV));
-		m->ctx_version = dd_plain(version.len ? version : dd_slot_str(m, DD_VERSION));
+	/* Nearly always. */
+	if (c && c->hash && is_same(c, it)) {
+		c->payload = m->payload;
+		m->ctx = c;
 		return true;
 	}
-	ctx_add_text(m, DD_C_ENV, &m->ctx_val[2], env);
-	ctx_add_text(m, DD_C_VERSION, &m->ctx_val[3], version);
-	return true;
-}
-/* What the context says about payload field 2 + i. */
-static struct str ctx_field(struct dd_map *m, int i)
-{
-	m->present = 0;
-	switch (i + 2) {
-	case 2:
-		return dd_slot_str2(m, DD_CONTAINER_ID, DD_K8S_POD_UID);
-	case 3:
-		return dd_slot_str(m, DD_SDK_LANGUAGE);
-	case 4:
-		return dd_slot_str(m, DD_RUNTIME_VERSION);
-	case 5:
-		return dd_slot_str(m, DD_SDK_VERSION);
-	case 6:
-		return dd_slot_str(m, DD_RUNTIME_ID);
-	case 7:
-		return m->ctx_env.s;
-	case 8:
-		return dd_slot_str(m, DD_HOST_NAME);
+	hash = hash_of(it);
+	c = hash ? find(m, hash, it) : NULL;
+	if (c) {
+		c->payload = m->payload;
+		m->ctx = m->last = c;
+		return true;
 	}
-	return m->ctx_version.s;
+	c = hash ? place(m) : NULL;
+	if (!c) {
+		hash = 0;
+		c = &m->context[DD_CONTEXTS];
+	}
+	if (!make(m, c, it, hash))
+		return false;
+	c->hash = hash;
+	c->payload = m->payload;
+	m->last = c;
+	return true;
 }
 
 bool dd_common(struct dd_map *m)
 {
-	char *p = m->common_buf;
-
 	if (!dd_set_context(m, &m->w.item[0]))
 		return false;
-	for (int i = 0; i < DD_COMMON; i++, p += DD_MAX_KEY + RS_ARENA_PAD) {
-		struct str s = rs_utf8_limit(ctx_field(m, i), DD_MAX_KEY - 5);
-		size_t n = 0;
-
-		/* A tracer that is not Datadog's says so. */
-		if (i + 2 == 5 && s.len) {
-			n = 5;
-			memcpy(p, "otlp-", n);
-		}
-		memcpy(p + n, s.len ? s.ptr : "", s.len);
-		m->common[i] = (struct str){ p, n + s.len };
-	}
+	memcpy(m->common, m->ctx->field, sizeof(m->common));
 	for (uint32_t j = 1; j < m->w.nitem; j++) {
 		if (m->w.item[j].rs == m->w.item[j - 1].rs)
 			continue;
 		if (!dd_set_context(m, &m->w.item[j]))
 			return false;
+		/* The same names are the same keys. */
 		for (int i = 0; i < DD_COMMON; i++) {
-			struct str mine = str_from(m->common[i], i + 2 == 5 ? 5 : 0);
-
-			if (!str_eq(mine, rs_utf8_limit(ctx_field(m, i), DD_MAX_KEY - 5)))
-				m->common[i].len = 0;
+			if (m->common[i] != m->ctx->field[i])
+				m->common[i] = NULL;
 		}
 	}
 	return true;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "strtab.h"
 #include "wire_msgpack.h"
 
 struct well_known {
@@ -49,6 +48,7 @@ static struct dd_key *find(const struct dd_keys *ks, struct str name, uint64_t h
 			return k;
 	}
 }
+
 static void link_key(struct dd_keys *ks, struct dd_key *k)
 {
 	uint32_t i = (uint32_t)k->raw_hash & (ks->cap - 1);
@@ -101,13 +101,14 @@ struct dd_key *dd_key_of_name(struct dd_keys *ks, struct str name)
 	mp = rs_mp_str_head(mp, k->name.len);
 	memcpy(mp, k->name.ptr, k->name.len);
 	k->mp_len = (uint32_t)(mp - k->mp + (ptrdiff_t)k->name.len);
-	k->hash = rs_strtab_hash(k->name.ptr, k->name.len);
+	k->as_is = str_eq(k->name, k->raw);
+	k->born = ks->epoch;
 	k->to = k;
 	k->use = k->name.len ? DD_TAG : DD_EATEN; /* tags without a name do not exist */
 	link_key(ks, k);
 	ks->count++;
 	/* Names that differ only in what does not survive are one tag. */
-	if (k->name.len && !str_eq(k->name, k->raw)) {
+	if (k->name.len && !k->as_is) {
 		k->to = dd_key_of_name(ks, k->name);
 		if (!k->to)
 			return NULL;
@@ -168,6 +169,7 @@ static bool keys_reset(struct dd_keys *ks)
 	memset(ks->table, 0, ks->cap * sizeof(*ks->table));
 	memset(ks->cache, 0, sizeof(ks->cache));
 	ks->count = 0;
+	ks->life++;
 	rs_arena_reset(&ks->arena);
 	for (int i = 0; i < DD_SLOTS; i++) {
 		const struct well_known *w = &well_known[i];
@@ -208,6 +210,7 @@ int dd_keys_batch(struct dd_keys *ks, const struct rs_batch *b)
 	if (!++ks->batch_no) {
 		memset(ks->cache, 0, sizeof(ks->cache));
 		ks->batch_no = 1;
+		ks->life++;
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #define RS_ENC_DATADOG_KEYS_H
 
 #include "encoder.h"
+#include "strtab.h"
 
 #define DD_MAX_KEY  200
 #define DD_KEYS_MAX 8192
@@ -85,7 +86,8 @@ enum dd_use {
 	X(NAME_GRAPHQL, "graphql.server.request")                                                  \
 	X(NAME_INTERNAL, "Internal")                                                               \
 	X(NAME_PRODUCER, "Producer")                                                               \
-	X(NAME_CONSUMER, "Consumer")
+	X(NAME_CONSUMER, "Consumer")                                                               \
+	X(EMPTY, "")
 
 enum dd_const {
 #define X(id, text) DD_C_##id,
@@ -104,11 +106,12 @@ struct dd_key {
 	uint8_t use;	  /* enum dd_use */
 	uint32_t as_meta; /* number of the last span that had it in meta, in metrics */
 	uint32_t as_metric;
-	uint32_t ctx;	    /* number of the last context that had it */
-	uint32_t epoch, at; /* string table: its index in payload `epoch` */
-	uint64_t hash;	    /* rs_strtab_hash(name) */
-	struct str name;    /* as sent: valid, at most DD_MAX_KEY bytes */
-	struct str raw;	    /* in the source */
+	uint32_t ctx; /* number of the last context that had it */
+	/* datadog_strings.h: its number in payload `epoch`; the payload in which it was interned */
+	uint32_t epoch, at, born;
+	bool as_is;	 /* name and raw are the same */
+	struct str name; /* as sent: valid, at most DD_MAX_KEY bytes */
+	struct str raw;	 /* in the source */
 	uint64_t raw_hash;
 };
 
@@ -133,6 +136,8 @@ struct dd_keys {
 	const struct rs_batch *batch;
 	uint64_t serial;
 	uint32_t batch_no;
+	uint32_t epoch; /* of the payload that is being written (datadog_strings.h) */
+	uint32_t life; /* counts how often all was forgotten: a struct dd_key is of one life only */
 };
 
 #define dd_keys_init	RS_SYM(dd_keys_init)
@@ -152,23 +157,29 @@ struct dd_key *dd_key_of_name(struct dd_keys *ks, struct str name);
 /* Slow half of dd_key_of(); NULL: no memory. */
 struct dd_key *dd_key_intern(struct dd_keys *ks, const struct rs_key *k);
 
-/* Both have readable bytes behind them. */
+/* Both have 32 readable bytes behind them. */
 static inline bool dd_same(struct str a, struct str b)
 {
-	uint64_t x, y;
+	return a.len == b.len && rs_strtab_same(a.ptr, b.ptr, a.len);
+}
 
-	if (a.len != b.len)
-		return false;
-	for (size_t i = 0; i < a.len; i += 8) {
-		memcpy(&x, a.ptr + i, 8);
-		memcpy(&y, b.ptr + i, 8);
-		if (x != y) {
-			size_t left = a.len - i;
+/* Is it the name that this key was made for? */
+static inline bool dd_key_is(const struct dd_key *k, const struct rs_key *name)
+{
+	return dd_same(k->raw, name->name);
+}
 
-			return left < 8 && !((x ^ y) << (64 - 8 * left));
-		}
+/* A text that is interned as it is, or NULL; hash is its rs_strtab_hash(). */
+static inline struct dd_key *dd_key_find(const struct dd_keys *ks, struct str s, uint64_t hash)
+{
+	for (uint32_t i = (uint32_t)hash & (ks->cap - 1);; i = (i + 1) & (ks->cap - 1)) {
+		struct dd_key *k = ks->table[i];
+
+		if (!k)
+			return NULL;
+		if (k->raw_hash == hash && dd_same(k->raw, s))
+			return k->as_is ? k : NULL;
 	}
-	return true;
 }
 
 /* The key of an attribute's name, in the batch that dd_keys_batch() named. */
@@ -184,9 +195,9 @@ static inline struct dd_key *dd_key_of(struct dd_keys *ks, const struct rs_key *
 	return dd_key_intern(ks, k);
 }
 
-static inline const struct dd_key *dd_val_key(const struct rs_val *v)
+static inline struct dd_key *dd_val_key(const struct rs_val *v)
 {
-	return (const struct dd_key *)(const void *)v->str;
+	return (struct dd_key *)(uintptr_t)v->str;
 }
 
 #endif

@@ -8,6 +8,7 @@
 int dd_map_init(struct dd_map *m, bool v1, size_t max_payload)
 {
 	m->v1 = v1;
+	dd_contexts_init(m);
 	m->text = malloc(DD_TEXT + RS_ARENA_PAD);
 	m->w.by_resource = true;
 	/* v0.x sends the low half alone, and the agent drops chunks where it is 0. */
@@ -23,9 +24,8 @@ void dd_map_release(struct dd_map *m)
 {
 	dd_keys_release(&m->keys);
 	free(m->text);
-	free(m->meta);
-	free(m->metrics);
-	free(m->ctx_tag);
+	dd_shapes_release(m);
+	dd_contexts_release(m);
 	rs_chunks_release(&m->w);
 }
 
@@ -35,62 +35,16 @@ int dd_window(struct dd_map *m, const struct rs_encode *run)
 
 	if (err)
 		return err;
+	if (m->life != m->keys.life) {
+		dd_shapes_forget(m);
+		dd_contexts_forget(m);
+		m->life = m->keys.life;
+	}
 	m->ss = NULL;
 	m->again = false;
-	m->ctx_present = 0;
+	m->ctx = &m->none;
+	m->payload++;
 	return rs_chunks_collect(&m->w, run);
-}
-
-/* Attributes into meta and metrics, and into slots. The loop of the encoder: all it needs is in registers. */
-static inline __attribute__((always_inline)) bool put_attrs(struct dd_map *m,
-							    const struct rs_span *s, const bool v1)
-{
-	const struct rs_attr *a = s->attrs.a, *end = a + s->attrs.n;
-	struct dd_tag *meta = m->meta, *metrics = m->metrics;
-	const uint32_t span_no = m->span_no, ctx_no = m->ctx_no;
-	uint32_t nctx = m->nctx;
-	uint64_t present = 0;
-
-	for (; a < end; a++) {
-		struct dd_key *k = dd_key_of(&m->keys, a->key);
-
-		if (__builtin_expect(!k, 0))
-			return false;
-		if (k->slot != DD_NO_SLOT && !(present >> k->slot & 1)) {
-			present |= 1ull << k->slot;
-			m->slot[k->slot] = &a->val;
-		}
-		if (__builtin_expect(k->use != DD_TAG, 0)) {
-			if (k->use == DD_EATEN || (v1 && k->use == DD_FIELD))
-				continue;
-			/* Ours are written under these names. */
-			if (k->use == DD_OURS &&
-			    (v1 || (k->slot == DD_EVENTS ? s->nevents : s->nlinks)))
-				continue;
-		}
-		k = k->to;
-		if (v1 && (k->as_meta == span_no || k->as_metric == span_no))
-			continue;
-		if (a->val.type == RS_VAL_INT || a->val.type == RS_VAL_DOUBLE) {
-			if (!v1 && k->as_metric == span_no)
-				continue;
-			k->as_metric = span_no;
-			if (v1)
-				nctx -= k->ctx == ctx_no;
-			*metrics++ = (struct dd_tag){ k, &a->val };
-		} else {
-			if (!v1 && k->as_meta == span_no)
-				continue;
-			k->as_meta = span_no;
-			nctx -= k->ctx == ctx_no;
-			*meta++ = (struct dd_tag){ k, &a->val };
-		}
-	}
-	m->present = present;
-	m->out.nctx = nctx;
-	m->out.nmeta = (uint32_t)(meta - m->meta);
-	m->out.nmetrics = (uint32_t)(metrics - m->metrics);
-	return true;
 }
 
 static bool priority_of(const struct rs_val *v, int32_t *ret)
@@ -147,41 +101,19 @@ bool dd_map_span(struct dd_map *m, const struct rs_item *it)
 {
 	const struct rs_span *s = it->s;
 	struct dd_span *o = &m->out;
-	uint32_t want;
 
 	if (it->ss != m->ss && !dd_set_context(m, it))
 		return false;
-	want = s->attrs.n + m->nctx + 24;
-	if (want > m->tag_cap) {
-		uint32_t cap = m->tag_cap;
-
-		if (!rs_grow(&m->meta, &cap, want, sizeof(*m->meta)))
-			return false;
-		cap = m->tag_cap;
-		if (!rs_grow(&m->metrics, &cap, want, sizeof(*m->metrics)))
-			return false;
-		m->tag_cap = cap;
-	}
-	m->span_no++;
-	m->nval = 0;
 	m->text_at = 0;
 	o->s = s;
-	if (!(m->v1 ? put_attrs(m, s, true) : put_attrs(m, s, false)))
+	if (!dd_shape_of(m, s))
 		return false;
 	/* Found too late for what is already written of this chunk. */
 	if (m->present & CHUNK_SLOTS && !m->prescan && it != m->chunk.first)
 		m->again = m->prescan = true;
-	if (!dd_is_datadogs(m))
-		dd_put_otel(m, s);
-	else if (!m->v1 && s->kind)
-		dd_put_kind(m, s);
-	if (s->trace_state.len)
-		dd_put_meta_str(m, DD_C_TRACESTATE, s->trace_state);
-	if (dd_has_rare(m))
-		dd_put_rare(m);
 	o->service = m->present & DD_BIT(SERVICE_NAME)
 			     ? dd_service_of(m, dd_slot_str(m, DD_SERVICE_NAME), m->service_buf)
-			     : m->ctx_service;
+			     : m->ctx->service;
 	o->name = dd_name_of(m, s->kind);
 	o->resource = dd_plain(dd_resource_of(m, s));
 	o->type = dd_type_of(m, s->kind);

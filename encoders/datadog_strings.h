@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * datadog_strings — strings written once per payload (strtab.h): what v0.5 and v1 share.
+ * datadog_strings — strings written once per payload and then by number: what v0.5 and v1 share.
+ *
+ * A string that is interned (datadog_keys.h) has its number in its struct dd_key; all others are in a table (strtab.h).
+ * Only one that was interned while this payload was being written can be in both.
  *
  * Each function writes a new string to the sink as MessagePack, or nothing when it is there already.
  * *ret_at is its number, *ret_new says whether it was written. After a sink's error both mean nothing.
@@ -9,19 +12,75 @@
 #define RS_ENC_DATADOG_STRINGS_H
 
 #include "datadog_map.h"
-#include "strtab.h"
+
+struct dd_strings {
+	struct rs_strtab tab;
+	struct dd_keys *keys;
+};
+
+/* A new payload. Numbers start at 0. */
+static inline void dd_strings_begin(struct dd_strings *t)
+{
+	rs_strtab_begin(&t->tab, 0);
+	t->keys->epoch = t->tab.epoch;
+}
+
+/* Is this text written, in this payload? */
+static inline bool dd_is_written(const struct dd_strings *t, const struct dd_key *k)
+{
+	return k->epoch == t->tab.epoch;
+}
+
+static inline uint32_t dd_number_key(struct dd_strings *t, struct dd_key *k)
+{
+	k->epoch = t->tab.epoch;
+	k->at = t->tab.next++;
+	return k->at;
+}
+
+/* Cold: looks for an interned text in the table, as it may have been written before it was interned. */
+static __attribute__((noinline, unused)) bool dd_key_late(struct dd_strings *t,
+							  const struct rs_sink *s, struct dd_key *k)
+{
+	const struct rs_strtab_slot *slot = rs_strtab_find(
+		&t->tab, s, k->name.ptr, k->name.len, rs_strtab_hash(k->name.ptr, k->name.len));
+
+	if (slot->epoch != t->tab.epoch)
+		return false;
+	k->epoch = slot->epoch;
+	k->at = slot->at;
+	return true;
+}
+
+/* An interned text. */
+static inline char *dd_str_key(struct dd_strings *t, struct rs_sink *s, char *p, struct dd_key *k,
+			       uint32_t *ret_at, bool *ret_new)
+{
+	*ret_new = false;
+	if (__builtin_expect(!dd_is_written(t, k), 0)) {
+		if (k->born != t->tab.epoch || !dd_key_late(t, s, k)) {
+			p = dd_put_key(s, p, k);
+			dd_number_key(t, k);
+			*ret_new = true;
+		}
+	}
+	*ret_at = k->at;
+	return p;
+}
 
 /*
  * Cold: a string that was written before it could be looked up, because it had to be rendered, cut or repaired
  * first. It stands at offset `at`, header included; it goes away again when it is known.
  */
-static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *t,
+static __attribute__((noinline, unused)) char *dd_str_written(struct dd_strings *t,
 							      struct rs_sink *s, char *p, size_t at,
 							      uint32_t *ret_at, bool *ret_new)
 {
 	struct rs_strtab_slot *slot;
+	struct dd_key *k;
 	unsigned char c;
-	size_t head, len;
+	struct str text;
+	size_t head;
 	uint64_t hash;
 
 	p = rs_sink_need(s, p, 16);
@@ -31,15 +90,25 @@ static __attribute__((noinline, unused)) char *dd_str_written(struct rs_strtab *
 		return p;
 	c = (unsigned char)s->base[at];
 	head = c < 0xc0 ? 1 : c == 0xd9 ? 2 : c == 0xda ? 3 : 5;
-	len = rs_sink_pos(s, p) - at - head;
-	hash = rs_strtab_hash(s->base + at + head, len);
-	slot = rs_strtab_find(t, s, s->base + at + head, len, hash);
-	*ret_new = slot->epoch != t->epoch;
+	text = (struct str){ s->base + at + head, rs_sink_pos(s, p) - at - head };
+	hash = rs_strtab_hash(text.ptr, text.len);
+	k = dd_key_find(t->keys, text, hash);
+	if (k && !dd_is_written(t, k) && (k->born != t->tab.epoch || !dd_key_late(t, s, k))) {
+		*ret_at = dd_number_key(t, k);
+		*ret_new = true;
+		return p;
+	}
+	if (k) {
+		*ret_at = k->at;
+		return s->base + at;
+	}
+	slot = rs_strtab_find(&t->tab, s, text.ptr, text.len, hash);
+	*ret_new = slot->epoch != t->tab.epoch;
 	if (!*ret_new) {
 		*ret_at = slot->at;
 		return s->base + at;
 	}
-	*ret_at = rs_strtab_add(t, slot, hash, at + head, len);
+	*ret_at = rs_strtab_add(&t->tab, slot, hash, at + head, text.len);
 	return p;
 }
 
@@ -64,26 +133,25 @@ static inline bool dd_copy_ascii(char *p, struct str v)
 #endif
 }
 
-/* A text of at most max bytes. */
-static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, struct str v,
-			   size_t max, uint32_t *ret_at, bool *ret_new)
+/* A text that is so short that no repair makes it too long; hash is its rs_strtab_hash(). */
+static inline char *dd_str_short(struct dd_strings *t, struct rs_sink *s, char *p, struct str v,
+				 uint64_t hash, uint32_t *ret_at, bool *ret_new)
 {
+	struct dd_key *k = dd_key_find(t->keys, v, hash);
 	struct rs_strtab_slot *slot;
 	size_t at, end;
-	uint64_t hash;
 	char *body;
 
+	if (k)
+		return dd_str_key(t, s, p, k, ret_at, ret_new);
 	p = rs_sink_need(s, p, 16);
 	at = rs_sink_pos(s, p);
 	*ret_at = 0;
 	*ret_new = false;
 	if (__builtin_expect(s->err, 0))
 		return p;
-	if (v.len > max / RS_TEXT_RAW_MAX || v.len > RS_TEXT_PIECE)
-		return dd_str_written(t, s, dd_put_str(s, p, v, max), at, ret_at, ret_new);
-	hash = rs_strtab_hash(v.ptr, v.len);
-	slot = rs_strtab_find(t, s, v.ptr, v.len, hash);
-	if (slot->epoch == t->epoch) {
+	slot = rs_strtab_find(&t->tab, s, v.ptr, v.len, hash);
+	if (slot->epoch == t->tab.epoch) {
 		*ret_at = slot->at;
 		return p;
 	}
@@ -104,12 +172,25 @@ static inline char *dd_str(struct rs_strtab *t, struct rs_sink *s, char *p, stru
 		end = rs_sink_pos(s, p);
 	}
 	*ret_new = true;
-	*ret_at = rs_strtab_add(t, slot, hash, end - v.len, v.len);
+	*ret_at = rs_strtab_add(&t->tab, slot, hash, end - v.len, v.len);
 	return p;
 }
 
+/* A text of at most max bytes. */
+static inline char *dd_str(struct dd_strings *t, struct rs_sink *s, char *p, struct str v,
+			   size_t max, uint32_t *ret_at, bool *ret_new)
+{
+	size_t at;
+
+	if (__builtin_expect(v.len <= max / RS_TEXT_RAW_MAX && v.len <= RS_TEXT_PIECE, 1))
+		return dd_str_short(t, s, p, v, rs_strtab_hash(v.ptr, v.len), ret_at, ret_new);
+	p = rs_sink_need(s, p, 16);
+	at = rs_sink_pos(s, p);
+	return dd_str_written(t, s, dd_put_str(s, p, v, max), at, ret_at, ret_new);
+}
+
 /* Any value, as text. */
-static inline char *dd_str_val(struct rs_strtab *t, struct rs_sink *s, char *p,
+static inline char *dd_str_val(struct dd_strings *t, struct rs_sink *s, char *p,
 			       const struct rs_val *v, uint32_t *ret_at, bool *ret_new)
 {
 	size_t at;
@@ -119,40 +200,82 @@ static inline char *dd_str_val(struct rs_strtab *t, struct rs_sink *s, char *p,
 			      ret_new);
 	p = rs_sink_need(s, p, 16);
 	at = rs_sink_pos(s, p);
-	*ret_at = 0;
-	*ret_new = false;
 	return dd_str_written(t, s, dd_put_val(s, p, v), at, ret_at, ret_new);
 }
 
-/* An interned name or text: looked up once per payload. */
-static inline char *dd_str_key(struct rs_strtab *t, struct rs_sink *s, char *p,
-			       const struct dd_key *key, uint32_t *ret_at, bool *ret_new)
-{
-	struct dd_key *k =
-		(struct dd_key *)key; /* its place in the table is not part of its value */
-	struct rs_strtab_slot *slot;
+/* -- texts that come again in the same place ----------------------------------------------------- */
 
-	*ret_at = k->at;
-	*ret_new = false;
-	if (__builtin_expect(k->epoch == t->epoch, 1))
-		return p;
-	p = rs_sink_need(s, p, 16);
-	if (__builtin_expect(s->err, 0))
-		return p;
-	slot = rs_strtab_find(t, s, k->name.ptr, k->name.len, k->hash);
-	*ret_new = slot->epoch != t->epoch;
-	if (*ret_new) {
-		p = dd_put_key(s, p, k);
-		if (s->err)
-			return p;
-		*ret_at = rs_strtab_add(t, slot, k->hash, rs_sink_pos(s, p) - k->name.len,
-					k->name.len);
+/* How often in a row, before one is worth being interned. */
+#define DD_MEMO_SEEN 3
+
+/* The text of the memo, if it is v. */
+static inline struct dd_key *dd_memo_key(const struct dd_memo *memo, struct str v)
+{
+	struct dd_key *k = memo->text;
+
+	return k && dd_same(k->name, v) ? k : NULL;
+}
+
+/* Cold: the text in the place of `memo`, number `at` in this payload, was there before. */
+static __attribute__((noinline, unused)) void
+dd_memo_learn(struct dd_strings *t, struct dd_memo *memo, struct str v, uint32_t at)
+{
+	struct dd_key *k;
+
+	if (++memo->seen < DD_MEMO_SEEN)
+		return;
+	memo->seen = 0;
+	k = dd_key_of_name(t->keys, v);
+	if (!k || !k->as_is)
+		return;
+	k->epoch = t->tab.epoch;
+	k->at = at;
+	memo->text = k;
+}
+
+/* Another text than the memo's, of at most max bytes. */
+static __attribute__((noinline, unused)) char *dd_str_memo(struct dd_strings *t, struct rs_sink *s,
+							   char *p, struct dd_memo *memo,
+							   struct str v, size_t max,
+							   uint32_t *ret_at, bool *ret_new)
+{
+	uint64_t hash;
+
+	if (v.len > DD_MAX_KEY || v.len > max / RS_TEXT_RAW_MAX)
+		return dd_str(t, s, p, v, max, ret_at, ret_new);
+	hash = rs_strtab_hash(v.ptr, v.len);
+	p = dd_str_short(t, s, p, v, hash, ret_at, ret_new);
+	if (memo->hash == hash && !s->err) {
+		dd_memo_learn(t, memo, v, *ret_at);
 	} else {
-		*ret_at = slot->at;
+		memo->hash = hash;
+		memo->seen = 0;
 	}
-	k->epoch = t->epoch;
-	k->at = *ret_at;
 	return p;
+}
+
+/* The context's tags once more, if they have been written for a span of this shape; else NULL. */
+static inline char *dd_ctx_again(const struct dd_shape *sh, const struct dd_strings *t,
+				 struct rs_sink *s, char *p)
+{
+	if (sh->epoch != t->tab.epoch || sh->len > RS_SINK_NEED_MAX)
+		return NULL;
+	p = rs_sink_need(s, p, sh->len);
+	if (s->err)
+		return p;
+	memcpy(p, s->base + sh->off, sh->len);
+	return p + sh->len;
+}
+
+/* They were written from offset `off` to p; `next` is what t->tab.next was before. */
+static inline void dd_ctx_written(struct dd_shape *sh, const struct dd_strings *t,
+				  const struct rs_sink *s, size_t off, const char *p, uint32_t next)
+{
+	if (s->err || t->tab.next != next) /* there was a new string among them */
+		return;
+	sh->epoch = t->tab.epoch;
+	sh->off = off;
+	sh->len = (uint32_t)(rs_sink_pos(s, p) - off);
 }
 
 #endif

@@ -140,7 +140,7 @@ static void put_exception(struct dd_map *m, const struct rs_event *e)
 	}
 }
 
-static const struct rs_event *last_exception(const struct rs_span *s)
+const struct rs_event *dd_last_exception(const struct rs_span *s)
 {
 	for (uint32_t i = s->nevents; i-- > 0;) {
 		if (s->events[i].name.len == 9 && !memcmp(s->events[i].name.ptr, "exception", 9))
@@ -179,7 +179,7 @@ void dd_put_otel(struct dd_map *m, const struct rs_span *s)
 	if (s->status_msg.len)
 		dd_put_meta_str(m, DD_C_OTEL_STATUS_DESCRIPTION, s->status_msg);
 	if (s->nevents) {
-		const struct rs_event *e = last_exception(s);
+		const struct rs_event *e = dd_last_exception(s);
 
 		if (e) {
 			dd_put_meta(m, m->keys.c[DD_C_HAS_EXCEPTION], &m->keys.cval[DD_C_TRUE]);
@@ -191,6 +191,15 @@ void dd_put_otel(struct dd_map *m, const struct rs_span *s)
 		put_error_message(m, s);
 }
 
+static bool in_context(const struct dd_map *m, const struct dd_key *k)
+{
+	for (uint32_t i = 0; i < m->ctx->ntag; i++) {
+		if (m->ctx->tag[i].key == k)
+			return true;
+	}
+	return false;
+}
+
 /* What few spans have. */
 void dd_put_rare(struct dd_map *m)
 {
@@ -199,15 +208,15 @@ void dd_put_rare(struct dd_map *m)
 	const struct rs_val *v = http_status(m);
 	uint64_t code;
 
-	if (db.len && m->keys.c[DD_C_DB_NAME]->ctx != m->ctx_no)
+	if (db.len && !in_context(m, m->keys.c[DD_C_DB_NAME]))
 		dd_put_meta_str(m, DD_C_DB_NAME, db);
 	if (v && v->type == RS_VAL_STR && !m->v1 && val_u64(v, &code))
 		put_metric_int(m, DD_C_HTTP_STATUS_CODE, (int64_t)code);
 	/* Of two, the one that has Datadog's name. */
 	if ((m->present & two) == two && v->type == RS_VAL_INT) {
-		for (uint32_t i = 0; i < m->out.nmetrics; i++) {
-			if (m->metrics[i].key == m->keys.c[DD_C_HTTP_STATUS_CODE])
-				m->metrics[i].val = v;
+		for (uint32_t i = 0; i < m->sh->nmetrics; i++) {
+			if (m->sh->metrics[i].key == m->keys.c[DD_C_HTTP_STATUS_CODE])
+				m->sh->metrics[i].val = v;
 		}
 	}
 	if (m->present & DD_BIT(ANALYTICS_EVENT)) {
@@ -232,15 +241,13 @@ void dd_put_rare(struct dd_map *m)
 
 bool dd_has_rare(const struct dd_map *m)
 {
+	const uint64_t two = DD_BIT(HTTP_STATUS_CODE) | DD_BIT(HTTP_RESPONSE_STATUS_CODE);
 	const uint64_t rare = DD_BIT(ANALYTICS_EVENT) | DD_BIT(DEPLOYMENT_ENV_NAME) |
-			      DD_BIT(DEPLOYMENT_ENV) | DD_BIT(SERVICE_VERSION) |
-			      DD_BIT(HTTP_STATUS_CODE);
+			      DD_BIT(DEPLOYMENT_ENV) | DD_BIT(SERVICE_VERSION);
 
-	if (m->present & rare || dd_have(m, DD_BIT(DB_NAMESPACE)) ||
-	    m->ctx_present & DD_BIT(HTTP_STATUS_CODE))
+	if (m->present & rare || dd_have(m, DD_BIT(DB_NAMESPACE)) || (m->present & two) == two)
 		return true;
-	return dd_have(m, DD_BIT(HTTP_RESPONSE_STATUS_CODE)) &&
-	       dd_slot_val(m, DD_HTTP_RESPONSE_STATUS_CODE)->type == RS_VAL_STR;
+	return dd_have(m, two) && http_status(m)->type == RS_VAL_STR;
 }
 
 static uint8_t kind_of_word(struct str s)
@@ -266,8 +273,8 @@ void dd_set_fields(struct dd_map *m, const struct rs_span *s)
 		t = dd_slot_str(m, DD_SPAN_KIND);
 		o->kind = kind_of_word(t);
 	}
-	o->env = m->ctx_env;
-	o->version = m->ctx_version;
+	o->env = m->ctx->env;
+	o->version = m->ctx->version;
 	o->component = dd_plain(dd_slot_str(m, DD_COMPONENT));
 	if (m->present & (DD_BIT(ENV) | DD_BIT(DEPLOYMENT_ENV_NAME) | DD_BIT(DEPLOYMENT_ENV))) {
 		t = m->present & DD_BIT(ENV) ? dd_slot_str(m, DD_ENV) : STR_NONE;

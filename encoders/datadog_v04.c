@@ -18,9 +18,7 @@ struct state {
 	struct rs_sink sink;
 	struct dd_map map;
 	bool json;
-	/* The context's tags as they are written: once, then copied. */
-	struct rs_sink ctx;
-	uint32_t ctx_no;
+	struct rs_sink ctx; /* while a context's tags are written */
 };
 
 static char *put_text(struct rs_sink *s, char *p, const struct rs_val *v)
@@ -44,8 +42,8 @@ static char *put_number(char *p, const struct rs_val *v)
 	return v->type == RS_VAL_INT ? rs_mp_int(p, v->i) : rs_mp_double(p, v->d);
 }
 
-static inline char *put_tag(struct rs_sink *s, char *p, const struct dd_key *k,
-			    const struct rs_val *v)
+static inline __attribute__((always_inline)) char *
+put_tag(struct rs_sink *s, char *p, const struct dd_key *k, const struct rs_val *v)
 {
 	if (__builtin_expect(v->type == RS_VAL_STR && v->len <= DD_MAX_VALUE / RS_TEXT_RAW_MAX &&
 				     v->len <= RS_TEXT_PIECE,
@@ -62,16 +60,28 @@ static inline char *put_tag(struct rs_sink *s, char *p, const struct dd_key *k,
 	return put_text(s, dd_put_key(s, p, k), v);
 }
 
-static void write_ctx(struct state *st)
+/* The context's tags as they are written: once, then copied. */
+static void write_ctx(struct state *st, struct dd_context *c)
 {
-	struct dd_map *m = &st->map;
-	char *p = st->ctx.base;
+	char *p = rs_sink_open(&st->ctx, st->sink.pool, st->sink.max);
 
-	for (uint32_t i = 0; i < m->nctx; i++) {
-		p = put_tag(&st->ctx, p, m->ctx_tag[i].key, m->ctx_tag[i].val);
-		m->ctx_tag[i].end = st->ctx.err ? 0 : (uint32_t)rs_sink_pos(&st->ctx, p);
+	if (!p) {
+		st->sink.err = st->ctx.err;
+		return;
 	}
-	st->ctx_no = m->ctx_no;
+	for (uint32_t i = 0; i < c->ntag; i++) {
+		p = put_text(&st->ctx, dd_put_key(&st->ctx, p, c->tag[i].key), c->tag[i].val);
+		c->tag[i].end = (uint32_t)rs_sink_pos(&st->ctx, p);
+	}
+	st->sink.err = st->ctx.err;
+	if (!st->sink.err) {
+		c->nbytes = (uint32_t)rs_sink_pos(&st->ctx, p);
+		if (rs_grow(&c->bytes, &c->bytes_cap, c->nbytes + RS_SINK_SLACK, 1))
+			memcpy(c->bytes, st->ctx.base, c->nbytes);
+		else
+			st->sink.err = -ENOMEM;
+	}
+	rs_sink_abort(&st->ctx);
 }
 
 static char *copy(struct rs_sink *s, char *p, const char *from, size_t n)
@@ -92,22 +102,17 @@ static char *copy(struct rs_sink *s, char *p, const char *from, size_t n)
 static char *put_ctx(struct state *st, char *p)
 {
 	const struct dd_map *m = &st->map;
-	uint32_t from = 0, i = 0;
+	struct dd_context *c = m->ctx;
 
-	if (st->ctx_no != m->ctx_no)
-		write_ctx(st);
-	if (__builtin_expect(st->ctx.err, 0))
-		return p; /* the payload is given up */
-	if (m->out.nctx == m->nctx)
-		return copy(&st->sink, p, st->ctx.base, m->ctx_tag[m->nctx - 1].end);
-	for (; i < m->nctx; i++) {
-		if (!dd_hidden(m, m->ctx_tag[i].key))
-			continue;
-		if (i)
-			p = copy(&st->sink, p, st->ctx.base + from, m->ctx_tag[i - 1].end - from);
-		from = m->ctx_tag[i].end;
+	if (!c->nbytes)
+		write_ctx(st, c);
+	for (uint32_t i = 0; i < m->sh->nrun && !st->sink.err; i++) {
+		const struct dd_run *r = &m->sh->run[i];
+		uint32_t from = r->from ? c->tag[r->from - 1].end : 0;
+
+		p = copy(&st->sink, p, c->bytes + from, c->tag[r->to - 1].end - from);
 	}
-	return copy(&st->sink, p, st->ctx.base + from, m->ctx_tag[i - 1].end - from);
+	return p;
 }
 
 static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
@@ -245,12 +250,13 @@ static char *put_span(void *state, char *p, bool first)
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
+	const struct dd_shape *sh = m->sh;
 	const struct dd_chunk *c = &m->chunk;
 	const struct rs_span *span = o->s;
 	uint32_t nlinks = dd_links(span), nevents = span->nevents;
 	bool dm = first && c->dm.s.len, tid = first && c->tid_high,
 	     priority = first && c->has_priority;
-	uint32_t nmeta = o->nmeta + o->nctx + dm + tid;
+	uint32_t nmeta = sh->nmeta + sh->nctx + dm + tid;
 
 	if (st->json)
 		nmeta += !!nlinks + !!nevents;
@@ -277,14 +283,14 @@ static char *put_span(void *state, char *p, bool first)
 	p = RS_MP_LIT(p, "error");
 	*p++ = span->status == RS_STATUS_ERROR;
 	p = RS_MP_LIT(p, "metrics");
-	p = rs_mp_map(p, o->nmetrics + priority);
+	p = rs_mp_map(p, sh->nmetrics + priority);
 	if (priority) {
 		p = dd_put_key(s, p, m->keys.c[DD_C_PRIORITY]);
 		p = rs_mp_int(p, c->priority);
 	}
-	for (uint32_t i = 0; i < o->nmetrics; i++) {
-		p = dd_put_key(s, p, m->metrics[i].key);
-		p = put_number(p, m->metrics[i].val);
+	for (uint32_t i = 0; i < sh->nmetrics; i++) {
+		p = dd_put_key(s, p, sh->metrics[i].key);
+		p = put_number(p, sh->metrics[i].val);
 	}
 	p = RS_MP_LIT(p, "meta");
 	p = rs_mp_map(p, nmeta);
@@ -297,9 +303,9 @@ static char *put_span(void *state, char *p, bool first)
 		p = dd_put_key(s, p, m->keys.c[DD_C_DM]);
 		p = put_field(s, p, &c->dm, DD_MAX_NAME);
 	}
-	for (uint32_t i = 0; i < o->nmeta; i++)
-		p = put_tag(s, p, m->meta[i].key, m->meta[i].val);
-	if (o->nctx)
+	for (uint32_t i = 0; i < sh->nmeta; i++)
+		p = put_tag(s, p, sh->meta[i].key, sh->meta[i].val);
+	if (sh->nctx)
 		p = put_ctx(st, p);
 	if (st->json) {
 		if (nlinks)
@@ -339,7 +345,6 @@ static char *begin(void *state, char *p)
 {
 	struct state *st = state;
 
-	st->ctx_no = 0;
 	return rs_mp_array(p, st->map.w.nchunk);
 }
 
@@ -347,7 +352,7 @@ static size_t size(const void *state, const char *p)
 {
 	const struct state *st = state;
 
-	return st->sink.err || st->ctx.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
+	return st->sink.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
 }
 
 static int open_sinks(struct rs_encoder *e, char **ret_p)
@@ -355,28 +360,17 @@ static int open_sinks(struct rs_encoder *e, char **ret_p)
 	struct state *st = e->state;
 
 	*ret_p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
-	if (!*ret_p)
-		return st->sink.err;
-	if (rs_sink_open(&st->ctx, e->pool, e->opts.max_payload))
-		return 0;
-	rs_sink_abort(&st->sink);
-	return st->ctx.err;
+	return *ret_p ? 0 : st->sink.err;
 }
 
 static void close_sinks(void *state, char *p, struct rs_payload *out)
 {
-	struct state *st = state;
-
-	rs_sink_close(&st->sink, p, out);
-	rs_sink_abort(&st->ctx);
+	rs_sink_close(&((struct state *)state)->sink, p, out);
 }
 
 static void abort_sinks(void *state)
 {
-	struct state *st = state;
-
-	rs_sink_abort(&st->sink);
-	rs_sink_abort(&st->ctx);
+	rs_sink_abort(&((struct state *)state)->sink);
 }
 
 static const struct dd_writer writer = {

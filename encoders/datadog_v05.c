@@ -17,38 +17,59 @@ struct state {
 	struct rs_sink dict;
 	char *dp;
 	struct dd_map map;
-	struct rs_strtab tab;
+	struct dd_strings strings;
 };
 
 /* Room for the header of the whole: 92, and an array header. */
 #define HEAD 6
 
-static __attribute__((noinline)) uint32_t new_key_at(struct state *st, const struct dd_key *k)
+static __attribute__((noinline)) uint32_t new_key_at(struct state *st, struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
 
-	st->dp = dd_str_key(&st->tab, &st->dict, st->dp, k, &at, &new);
+	st->dp = dd_str_key(&st->strings, &st->dict, st->dp, k, &at, &new);
 	return at;
 }
 
-static inline uint32_t key_at(struct state *st, const struct dd_key *k)
+static inline uint32_t key_at(struct state *st, struct dd_key *k)
 {
-	return __builtin_expect(k->epoch == st->tab.epoch, 1) ? k->at : new_key_at(st, k);
+	return __builtin_expect(dd_is_written(&st->strings, k), 1) ? k->at : new_key_at(st, k);
 }
 
-static uint32_t field_at(struct state *st, const struct dd_text *t, size_t max)
+static __attribute__((noinline)) uint32_t new_memo_at(struct state *st, struct dd_memo *memo,
+						      struct str s, size_t max)
+{
+	uint32_t at;
+	bool new;
+
+	st->dp = dd_str_memo(&st->strings, &st->dict, st->dp, memo, s, max, &at, &new);
+	return at;
+}
+
+static inline uint32_t memo_at(struct state *st, struct dd_memo *memo, struct str s, size_t max)
+{
+	struct dd_key *k = dd_memo_key(memo, s);
+
+	return __builtin_expect(k != NULL, 1) ? key_at(st, k) : new_memo_at(st, memo, s, max);
+}
+
+static uint32_t field_at(struct state *st, const struct dd_text *t, enum dd_field_no field,
+			 size_t max)
+{
+	return t->key ? key_at(st, t->key) : memo_at(st, &st->map.sh->field[field], t->s, max);
+}
+
+static uint32_t text_at(struct state *st, struct str s)
 {
 	uint32_t at = 0;
 	bool new;
 
-	if (t->key)
-		return key_at(st, t->key);
-	st->dp = dd_str(&st->tab, &st->dict, st->dp, t->s, max, &at, &new);
+	st->dp = dd_str(&st->strings, &st->dict, st->dp, s, DD_MAX_NAME, &at, &new);
 	return at;
 }
 
-static uint32_t val_at(struct state *st, const struct rs_val *v)
+static __attribute__((noinline)) uint32_t val_at(struct state *st, const struct rs_val *v)
 {
 	uint32_t at = 0;
 	bool new;
@@ -57,7 +78,7 @@ static uint32_t val_at(struct state *st, const struct rs_val *v)
 		return key_at(st, dd_val_key(v));
 	if (v->type == RS_VAL_BOOL)
 		return key_at(st, st->map.keys.c[v->b ? DD_C_TRUE : DD_C_FALSE]);
-	st->dp = dd_str_val(&st->tab, &st->dict, st->dp, v, &at, &new);
+	st->dp = dd_str_val(&st->strings, &st->dict, st->dp, v, &at, &new);
 	return at;
 }
 
@@ -72,35 +93,42 @@ static uint32_t json_at(struct state *st, const struct rs_span *span,
 	st->dp = rs_sink_need(d, st->dp, 16);
 	at = rs_sink_pos(d, st->dp);
 	st->dp = dd_close_text(d, write(d, st->dp + 3, span), at);
-	st->dp = dd_str_written(&st->tab, d, st->dp, at, &index, &new);
+	st->dp = dd_str_written(&st->strings, d, st->dp, at, &index, &new);
 	return index;
 }
 
-static char *put_tag(struct state *st, char *p, const struct dd_tag *t)
+static inline char *put_tag(struct state *st, char *p, struct dd_tag *t)
 {
+	const struct rs_val *v = t->val;
+
 	p = rs_sink_need(&st->sink, p, 16);
 	p = rs_mp_uint(p, key_at(st, t->key));
-	return rs_mp_uint(p, val_at(st, t->val));
+	if (v->type != RS_VAL_STR)
+		return rs_mp_uint(p, val_at(st, v));
+	return rs_mp_uint(p, memo_at(st, &t->memo, (struct str){ v->str, v->len }, DD_MAX_VALUE));
 }
 
 /* The context's tags, without those that the span has itself. Their values are looked up once. */
 static char *put_ctx(struct state *st, char *p)
 {
 	struct dd_map *m = &st->map;
+	uint32_t next = st->strings.tab.next;
+	size_t off = rs_sink_pos(&st->sink, p);
+	char *again = dd_ctx_again(m->sh, &st->strings, &st->sink, p);
 
-	for (uint32_t i = 0; i < m->nctx; i++) {
-		struct dd_ctx_tag *t = &m->ctx_tag[i];
-
-		if (dd_hidden(m, t->key))
-			continue;
-		if (t->epoch != st->tab.epoch) {
-			t->epoch = st->tab.epoch;
+	if (again)
+		return again;
+	DD_EACH_CTX_TAG(m, t)
+	{
+		if (t->epoch != st->strings.tab.epoch) {
+			t->epoch = st->strings.tab.epoch;
 			t->at = val_at(st, t->val);
 		}
 		p = rs_sink_need(&st->sink, p, 16);
 		p = rs_mp_uint(p, key_at(st, t->key));
 		p = rs_mp_uint(p, t->at);
 	}
+	dd_ctx_written(m->sh, &st->strings, &st->sink, off, p, next);
 	return p;
 }
 
@@ -110,6 +138,7 @@ static char *put_span(void *state, char *p, bool first)
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
+	struct dd_shape *sh = m->sh;
 	const struct dd_chunk *c = &m->chunk;
 	const struct rs_span *span = o->s;
 	uint32_t nlinks = dd_links(span);
@@ -118,31 +147,30 @@ static char *put_span(void *state, char *p, bool first)
 
 	p = rs_sink_need(s, p, 128);
 	*p++ = (char)0x9c;
-	p = rs_mp_uint(p, field_at(st, &o->service, DD_MAX_NAME));
-	p = rs_mp_uint(p, field_at(st, &o->name, DD_MAX_NAME));
-	p = rs_mp_uint(p, field_at(st, &o->resource, DD_MAX_RESOURCE));
+	p = rs_mp_uint(p, field_at(st, &o->service, DD_F_SERVICE, DD_MAX_NAME));
+	p = rs_mp_uint(p, field_at(st, &o->name, DD_F_NAME, DD_MAX_NAME));
+	p = rs_mp_uint(p, field_at(st, &o->resource, DD_F_RESOURCE, DD_MAX_RESOURCE));
 	p = dd_put_u64(p, dd_id(span->trace_id + 8));
 	p = dd_put_u64(p, dd_id(span->span_id));
 	p = dd_put_u64(p, dd_id(span->parent_id));
 	p = dd_put_u64(p, span->start_ns);
 	p = rs_mp_uint(p, span->end_ns - span->start_ns);
 	*p++ = span->status == RS_STATUS_ERROR;
-	p = rs_mp_map(p, o->nmeta + o->nctx + dm + tid + !!nlinks + !!span->nevents);
+	p = rs_mp_map(p, sh->nmeta + sh->nctx + dm + tid + !!nlinks + !!span->nevents);
 	if (tid) {
 		char hex[16 + RS_ARENA_PAD] = "";
-		struct dd_text t = { { hex, 16 }, NULL };
 
 		rs_json_hex(hex, span->trace_id, 8);
 		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_TID]));
-		p = rs_mp_uint(p, field_at(st, &t, DD_MAX_NAME));
+		p = rs_mp_uint(p, text_at(st, (struct str){ hex, 16 }));
 	}
 	if (dm) {
 		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_DM]));
-		p = rs_mp_uint(p, field_at(st, &c->dm, DD_MAX_NAME));
+		p = rs_mp_uint(p, c->dm.key ? key_at(st, c->dm.key) : text_at(st, c->dm.s));
 	}
-	for (uint32_t i = 0; i < o->nmeta; i++)
-		p = put_tag(st, p, &m->meta[i]);
-	if (o->nctx)
+	for (uint32_t i = 0; i < sh->nmeta; i++)
+		p = put_tag(st, p, &sh->meta[i]);
+	if (sh->nctx)
 		p = put_ctx(st, p);
 	p = rs_sink_need(s, p, 64);
 	if (nlinks) {
@@ -153,19 +181,19 @@ static char *put_span(void *state, char *p, bool first)
 		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_EVENTS]));
 		p = rs_mp_uint(p, json_at(st, span, dd_events_json));
 	}
-	p = rs_mp_map(p, o->nmetrics + priority);
+	p = rs_mp_map(p, sh->nmetrics + priority);
 	if (priority) {
 		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_PRIORITY]));
 		p = rs_mp_int(p, c->priority);
 	}
-	for (uint32_t i = 0; i < o->nmetrics; i++) {
-		const struct rs_val *v = m->metrics[i].val;
+	for (uint32_t i = 0; i < sh->nmetrics; i++) {
+		const struct rs_val *v = sh->metrics[i].val;
 
 		p = rs_sink_need(s, p, 32);
-		p = rs_mp_uint(p, key_at(st, m->metrics[i].key));
+		p = rs_mp_uint(p, key_at(st, sh->metrics[i].key));
 		p = v->type == RS_VAL_INT ? rs_mp_int(p, v->i) : rs_mp_double(p, v->d);
 	}
-	return rs_mp_uint(p, field_at(st, &o->type, DD_MAX_NAME));
+	return rs_mp_uint(p, field_at(st, &o->type, DD_F_TYPE, DD_MAX_NAME));
 }
 
 static char *put_chunk(void *state, char *p, const struct rs_chunk *c)
@@ -180,7 +208,7 @@ static char *begin(void *state, char *p)
 {
 	struct state *st = state;
 
-	rs_strtab_begin(&st->tab, 0);
+	dd_strings_begin(&st->strings);
 	st->dp += HEAD;
 	return rs_mp_array(p, st->map.w.nchunk);
 }
@@ -189,7 +217,7 @@ static size_t size(const void *state, const char *p)
 {
 	const struct state *st = state;
 
-	if (st->sink.err || st->dict.err || st->tab.err)
+	if (st->sink.err || st->dict.err || st->strings.tab.err)
 		return SIZE_MAX;
 	return rs_sink_pos(&st->sink, p) + rs_sink_pos(&st->dict, st->dp);
 }
@@ -224,7 +252,7 @@ static void close_sinks(void *state, char *p, struct rs_payload *out)
 	size_t n, room;
 
 	*end++ = (char)0x92;
-	end = rs_mp_array(end, st->tab.next);
+	end = rs_mp_array(end, st->strings.tab.next);
 	n = (size_t)(end - head);
 	room = HEAD - n;
 	memcpy(st->dict.base + room, head, n);
@@ -255,7 +283,7 @@ static void release(struct rs_encoder *e)
 	struct state *st = e->state;
 
 	dd_map_release(&st->map);
-	rs_strtab_release(&st->tab);
+	rs_strtab_release(&st->strings.tab);
 }
 
 static int init(struct rs_encoder *e)
@@ -263,9 +291,10 @@ static int init(struct rs_encoder *e)
 	struct state *st = e->state;
 	int err = dd_map_init(&st->map, false, e->opts.max_payload);
 
+	st->strings.keys = &st->map.keys;
 	if (err)
 		return err;
-	err = rs_strtab_init(&st->tab);
+	err = rs_strtab_init(&st->strings.tab);
 	if (err)
 		dd_map_release(&st->map);
 	return err;

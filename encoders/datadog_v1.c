@@ -18,7 +18,7 @@
 struct state {
 	struct rs_sink sink;
 	struct dd_map map;
-	struct rs_strtab tab;
+	struct dd_strings strings;
 };
 
 enum value_code {
@@ -31,20 +31,19 @@ enum value_code {
 };
 
 /* A string or the number of one, after one byte of key or code. */
-static __attribute__((noinline)) char *put_new_key(struct state *st, char *p,
-						   const struct dd_key *k)
+static __attribute__((noinline)) char *put_new_key(struct state *st, char *p, struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
 
-	p = dd_str_key(&st->tab, &st->sink, p, k, &at, &new);
+	p = dd_str_key(&st->strings, &st->sink, p, k, &at, &new);
 	return new ? p : rs_mp_uint(p, at);
 }
 
-static inline char *put_key(struct state *st, char *p, const struct dd_key *k)
+static inline char *put_key(struct state *st, char *p, struct dd_key *k)
 {
-	return __builtin_expect(k->epoch == st->tab.epoch, 1) ? rs_mp_uint(p, k->at)
-							      : put_new_key(st, p, k);
+	return __builtin_expect(dd_is_written(&st->strings, k), 1) ? rs_mp_uint(p, k->at)
+								   : put_new_key(st, p, k);
 }
 
 static char *put_str(struct state *st, char *p, struct str s, size_t max)
@@ -52,21 +51,48 @@ static char *put_str(struct state *st, char *p, struct str s, size_t max)
 	uint32_t at = 0;
 	bool new;
 
-	p = dd_str(&st->tab, &st->sink, p, s, max, &at, &new);
+	p = dd_str(&st->strings, &st->sink, p, s, max, &at, &new);
 	return new ? p : rs_mp_uint(p, at);
 }
 
-static char *put_field(struct state *st, char *p, const struct dd_text *t, size_t max)
+static __attribute__((noinline)) char *put_new_memo(struct state *st, char *p, struct dd_memo *memo,
+						    struct str s, size_t max)
 {
-	return t->key ? put_key(st, p, t->key) : put_str(st, p, t->s, max);
+	uint32_t at;
+	bool new;
+
+	p = dd_str_memo(&st->strings, &st->sink, p, memo, s, max, &at, &new);
+	return new ? p : rs_mp_uint(p, at);
+}
+
+static inline char *put_memo(struct state *st, char *p, struct dd_memo *memo, struct str s,
+			     size_t max)
+{
+	struct dd_key *k = dd_memo_key(memo, s);
+
+	return __builtin_expect(k != NULL, 1) ? put_key(st, p, k)
+					      : put_new_memo(st, p, memo, s, max);
+}
+
+static char *put_field(struct state *st, char *p, const struct dd_text *t, enum dd_field_no field,
+		       size_t max)
+{
+	return t->key ? put_key(st, p, t->key)
+		      : put_memo(st, p, &st->map.sh->field[field], t->s, max);
+}
+
+static __attribute__((noinline)) char *put_text(struct state *st, char *p, const struct rs_val *v)
+{
+	uint32_t at;
+	bool new;
+
+	p = dd_str_val(&st->strings, &st->sink, p, v, &at, &new);
+	return new ? p : rs_mp_uint(p, at);
 }
 
 /* A code and a value. */
 static char *put_val(struct state *st, char *p, const struct rs_val *v)
 {
-	uint32_t at = 0;
-	bool new;
-
 	p = rs_sink_need(&st->sink, p, 32);
 	switch (v->type) {
 	case RS_VAL_BOOL:
@@ -78,43 +104,57 @@ static char *put_val(struct state *st, char *p, const struct rs_val *v)
 	case RS_VAL_INT:
 		*p++ = V_INT;
 		return rs_mp_int(p, v->i);
+	case DD_VAL_KEY:
+		*p++ = V_STR;
+		return put_key(st, p, dd_val_key(v));
 	}
 	*p++ = V_STR;
-	if (v->type == DD_VAL_KEY)
-		return put_key(st, p, dd_val_key(v));
-	p = dd_str_val(&st->tab, &st->sink, p, v, &at, &new);
-	return new ? p : rs_mp_uint(p, at);
+	return put_text(st, p, v);
 }
 
-static char *put_tag(struct state *st, char *p, const struct dd_tag *t)
+static inline char *put_tag(struct state *st, char *p, struct dd_tag *t)
 {
+	const struct rs_val *v = t->val;
+
 	p = rs_sink_need(&st->sink, p, 16);
 	p = put_key(st, p, t->key);
-	return put_val(st, p, t->val);
+	if (v->type != RS_VAL_STR)
+		return put_val(st, p, v);
+	p = rs_sink_need(&st->sink, p, 16);
+	*p++ = V_STR;
+	return put_memo(st, p, &t->memo, (struct str){ v->str, v->len }, DD_MAX_VALUE);
 }
 
 /* The context's tags, without those that the span has itself. Their values are looked up once. */
 static char *put_ctx(struct state *st, char *p)
 {
 	struct dd_map *m = &st->map;
+	uint32_t next = st->strings.tab.next;
+	size_t off = rs_sink_pos(&st->sink, p);
+	char *again = dd_ctx_again(m->sh, &st->strings, &st->sink, p);
 
-	for (uint32_t i = 0; i < m->nctx; i++) {
-		struct dd_ctx_tag *t = &m->ctx_tag[i];
+	if (again)
+		return again;
+	DD_EACH_CTX_TAG(m, t)
+	{
 		bool new = false;
 
-		if (dd_hidden(m, t->key))
-			continue;
 		p = rs_sink_need(&st->sink, p, 16);
 		p = put_key(st, p, t->key);
 		p = rs_sink_need(&st->sink, p, 16);
 		*p++ = V_STR;
-		if (t->epoch != st->tab.epoch) {
-			t->epoch = st->tab.epoch;
-			p = dd_str_val(&st->tab, &st->sink, p, t->val, &t->at, &new);
+		if (t->val->type == DD_VAL_KEY) {
+			p = put_key(st, p, dd_val_key(t->val));
+			continue;
+		}
+		if (t->epoch != st->strings.tab.epoch) {
+			t->epoch = st->strings.tab.epoch;
+			p = dd_str_val(&st->strings, &st->sink, p, t->val, &t->at, &new);
 		}
 		if (!new)
 			p = rs_mp_uint(p, t->at);
 	}
+	dd_ctx_written(m->sh, &st->strings, &st->sink, off, p, next);
 	return p;
 }
 
@@ -137,13 +177,9 @@ static char *put_attrs(struct state *st, char *p, const struct rs_attrs *as, boo
 			for (uint32_t j = 0; j < v->len; j++)
 				p = put_val(st, p, &v->arr[j]);
 		} else if (text && v->type != RS_VAL_STR) {
-			uint32_t at = 0;
-			bool new;
-
 			p = rs_sink_need(s, p, 16);
 			*p++ = V_STR;
-			p = dd_str_val(&st->tab, s, p, v, &at, &new);
-			p = new ? p : rs_mp_uint(p, at);
+			p = put_text(st, p, v);
 		} else {
 			p = put_val(st, p, v);
 		}
@@ -206,6 +242,7 @@ static char *put_span(void *state, char *p, bool first)
 	struct rs_sink *s = &st->sink;
 	const struct dd_map *m = &st->map;
 	const struct dd_span *o = &m->out;
+	struct dd_shape *sh = m->sh;
 	const struct rs_span *span = o->s;
 	uint32_t nlinks = dd_links(span), nevents = span->nevents;
 
@@ -214,11 +251,11 @@ static char *put_span(void *state, char *p, bool first)
 	p = rs_mp_map(p, 11 + !!nlinks + !!nevents + !!o->env.s.len + !!o->version.s.len +
 				 !!o->component.s.len);
 	*p++ = 1;
-	p = put_field(st, p, &o->service, DD_MAX_NAME);
+	p = put_field(st, p, &o->service, DD_F_SERVICE, DD_MAX_NAME);
 	*p++ = 2;
-	p = put_field(st, p, &o->name, DD_MAX_NAME);
+	p = put_field(st, p, &o->name, DD_F_NAME, DD_MAX_NAME);
 	*p++ = 3;
-	p = put_field(st, p, &o->resource, DD_MAX_RESOURCE);
+	p = put_field(st, p, &o->resource, DD_F_RESOURCE, DD_MAX_RESOURCE);
 	p = rs_sink_need(s, p, 64);
 	*p++ = 4;
 	p = dd_put_u64(p, dd_id(span->span_id));
@@ -231,16 +268,16 @@ static char *put_span(void *state, char *p, bool first)
 	*p++ = 8;
 	p = rs_mp_bool(p, span->status == RS_STATUS_ERROR);
 	*p++ = 9;
-	p = rs_mp_array(p, 3 * (o->nmetrics + o->nmeta + o->nctx));
-	for (uint32_t i = 0; i < o->nmetrics; i++)
-		p = put_tag(st, p, &m->metrics[i]);
-	for (uint32_t i = 0; i < o->nmeta; i++)
-		p = put_tag(st, p, &m->meta[i]);
-	if (o->nctx)
+	p = rs_mp_array(p, 3 * (sh->nmetrics + sh->nmeta + sh->nctx));
+	for (uint32_t i = 0; i < sh->nmetrics; i++)
+		p = put_tag(st, p, &sh->metrics[i]);
+	for (uint32_t i = 0; i < sh->nmeta; i++)
+		p = put_tag(st, p, &sh->meta[i]);
+	if (sh->nctx)
 		p = put_ctx(st, p);
 	p = rs_sink_need(s, p, 64);
 	*p++ = 10;
-	p = put_field(st, p, &o->type, DD_MAX_NAME);
+	p = put_field(st, p, &o->type, DD_F_TYPE, DD_MAX_NAME);
 	p = rs_sink_need(s, p, 64);
 	if (nlinks) {
 		*p++ = 11;
@@ -260,15 +297,15 @@ static char *put_span(void *state, char *p, bool first)
 	}
 	if (o->env.s.len) {
 		*p++ = 13;
-		p = put_field(st, p, &o->env, DD_MAX_VALUE);
+		p = put_field(st, p, &o->env, DD_F_ENV, DD_MAX_VALUE);
 	}
 	if (o->version.s.len) {
 		*p++ = 14;
-		p = put_field(st, p, &o->version, DD_MAX_VALUE);
+		p = put_field(st, p, &o->version, DD_F_VERSION, DD_MAX_VALUE);
 	}
 	if (o->component.s.len) {
 		*p++ = 15;
-		p = put_field(st, p, &o->component, DD_MAX_VALUE);
+		p = put_field(st, p, &o->component, DD_F_COMPONENT, DD_MAX_VALUE);
 	}
 	*p++ = 16;
 	*p++ = (char)o->kind;
@@ -297,7 +334,7 @@ static char *put_chunk(void *state, char *p, const struct rs_chunk *chunk)
 	p = rs_mp_int(p, c->has_priority ? c->priority : -128); /* -128: none */
 	if (c->origin.s.len) {
 		*p++ = 2;
-		p = put_field(st, p, &c->origin, DD_MAX_NAME);
+		p = put_str(st, p, c->origin.s, DD_MAX_NAME);
 	}
 	p = rs_sink_need(&st->sink, p, 64);
 	*p++ = 6;
@@ -314,14 +351,14 @@ static char *put_header(struct state *st, char *p)
 	uint32_t n = 1;
 
 	for (int i = 0; i < DD_COMMON; i++)
-		n += m->common[i].len != 0;
+		n += m->common[i] != NULL;
 	p = rs_mp_map(p, n);
 	for (int i = 0; i < DD_COMMON; i++) {
-		if (!m->common[i].len)
+		if (!m->common[i])
 			continue;
 		p = rs_sink_need(&st->sink, p, 16);
 		*p++ = (char)(i + 2);
-		p = put_str(st, p, m->common[i], DD_MAX_VALUE);
+		p = put_key(st, p, m->common[i]);
 	}
 	p = rs_sink_need(&st->sink, p, 16);
 	*p++ = 11;
@@ -331,11 +368,10 @@ static char *put_header(struct state *st, char *p)
 static char *begin(void *state, char *p)
 {
 	struct state *st = state;
-	const uint64_t hash = rs_strtab_hash(NULL, 0);
 
-	rs_strtab_begin(&st->tab, 0);
+	dd_strings_begin(&st->strings);
 	/* Number 0 is the empty string, without being written. */
-	rs_strtab_add(&st->tab, rs_strtab_find(&st->tab, &st->sink, "", 0, hash), hash, 0, 0);
+	dd_number_key(&st->strings, st->map.keys.c[DD_C_EMPTY]);
 	return dd_common(&st->map) ? put_header(st, p) : NULL;
 }
 
@@ -343,7 +379,7 @@ static size_t size(const void *state, const char *p)
 {
 	const struct state *st = state;
 
-	return st->sink.err || st->tab.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
+	return st->sink.err || st->strings.tab.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
 }
 
 static int open_sinks(struct rs_encoder *e, char **ret_p)
@@ -384,7 +420,7 @@ static void release(struct rs_encoder *e)
 	struct state *st = e->state;
 
 	dd_map_release(&st->map);
-	rs_strtab_release(&st->tab);
+	rs_strtab_release(&st->strings.tab);
 }
 
 static int init(struct rs_encoder *e)
@@ -392,9 +428,10 @@ static int init(struct rs_encoder *e)
 	struct state *st = e->state;
 	int err = dd_map_init(&st->map, true, e->opts.max_payload);
 
+	st->strings.keys = &st->map.keys;
 	if (err)
 		return err;
-	err = rs_strtab_init(&st->tab);
+	err = rs_strtab_init(&st->strings.tab);
 	if (err)
 		dd_map_release(&st->map);
 	return err;

@@ -8,6 +8,7 @@
 #ifndef RS_ENC_SIMD_H
 #define RS_ENC_SIMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -110,6 +111,21 @@ static inline uint32_t rs_vec_json_special(rs_vec v)
 	low = RS_VEC_OP(cmpgt_epi8)(limit, v);
 	hit = RS_VEC_OP(cmpeq_epi8)(RS_VEC_OP(shuffle_epi8)(table, v), v);
 	return rs_vec_mask(RS_VEC_BITS(or)(low, hit));
+}
+
+/* Are they the same n bytes? Both have RS_VEC readable bytes behind them. */
+static inline bool rs_vec_same(const char *a, const char *b, size_t n)
+{
+	for (size_t i = 0; i < n; i += RS_VEC) {
+		uint32_t differ =
+			~rs_vec_mask(RS_VEC_OP(cmpeq_epi8)(rs_vec_load(a + i), rs_vec_load(b + i)));
+
+		if (n - i < RS_VEC)
+			return !rs_vec_first(differ, n - i);
+		if (differ & RS_VEC_FULL)
+			return false;
+	}
+	return true;
 }
 
 #else

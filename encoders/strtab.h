@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "simd.h"
 #include "sink.h"
 
 #define RS_STRTAB_FULL 256
@@ -76,17 +77,14 @@ static inline uint64_t rs_strtab_hash(const char *s, size_t len)
 	return rs_strtab_mix(h ^ k0, g);
 }
 
-/* Both have 8 readable bytes behind them. */
+/* Both have 32 readable bytes behind them. */
 static inline bool rs_strtab_same(const char *a, const char *b, size_t len)
 {
-	size_t i = 0;
-
-	for (; i + 8 <= len; i += 8) {
-		if (rs_strtab_load(a + i) != rs_strtab_load(b + i))
-			return false;
-	}
-	return i == len ||
-	       !((rs_strtab_load(a + i) ^ rs_strtab_load(b + i)) << (64 - 8 * (len - i)));
+#if RS_VEC
+	return rs_vec_same(a, b, len);
+#else
+	return !len || !memcmp(a, b, len);
+#endif
 }
 
 /* t is zeroed before its first use. 0 or -ENOMEM. */
