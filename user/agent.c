@@ -213,6 +213,11 @@ static int tell_ports(struct agent *a)
 	return rs_kernel_ports(a->kernel, bits);
 }
 
+static void on_request_start(void *arg, uint64_t conn, uint64_t off)
+{
+	rs_kernel_request_start(((struct agent *)arg)->kernel, conn, off);
+}
+
 static void on_publisher(void *arg, uint32_t tgid, const struct rs_bpf_tlsvar *tls)
 {
 	/* A refusal (too many) costs the SDK's word on its threads, nothing else. */
@@ -398,6 +403,25 @@ static bool may_matter(void *arg, uint32_t tgid)
 	return false;
 }
 
+/* Why a header is not to be put in here, or NULL. */
+static const char *refuse_injection(const struct rs_config *cfg)
+{
+	int ok;
+
+	if (cfg->inject != RS_INJECT_TRACEPARENT)
+		return NULL;
+	ok = rs_kernel_sockmap_ok();
+	if (ok == 1)
+		return NULL;
+	if (cfg->inject_force) {
+		rs_warn("--inject-force: on this kernel programs that ask how much they can read (FIONREAD) "
+			"on their client sockets are told 0");
+		return NULL;
+	}
+	return ok == 0 ? "on this kernel it would break FIONREAD (--inject-force)"
+		       : "whether it breaks FIONREAD cannot be tried here (--inject-force)";
+}
+
 static int start_kernel(struct agent *a)
 {
 	uint32_t pids[RS_CONFIG_PIDS + 1];
@@ -415,6 +439,10 @@ static int start_kernel(struct agent *a)
 	opts.cfg.runq_us = (uint32_t)(a->cfg->run_queue_wait / 1000);
 	opts.cfg.filter_pid = opts.npids > 0;
 	opts.cfg.discover = !a->record;
+	opts.cfg.inject = (uint8_t)a->cfg->inject;
+	opts.inject_refused = refuse_injection(a->cfg);
+	if (opts.inject_refused)
+		rs_warn("--inject: not done: %s", opts.inject_refused);
 	if (rs_kernel_open(&opts, &a->kernel, &err) || rs_kernel_attach(a->kernel, &err)) {
 		rs_error("%s", err.msg);
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
@@ -635,6 +663,8 @@ static int start(struct agent *a)
 	if (a->cfg->thread_context)
 		a->pl.procs.publisher = on_publisher;
 	a->pl.procs.publisher_arg = a;
+	if (a->cfg->inject == RS_INJECT_TRACEPARENT)
+		a->pl.request_start = on_request_start;
 	a->pl.arg = a->pl.l7.policy_arg = a;
 	rc = open_control(a);
 	if (!rc)

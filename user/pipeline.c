@@ -70,8 +70,18 @@ static void tell_handshake(struct rs_conn *c, struct rs_open *o)
 		return;
 	c->told_handshake = true;
 	if (f->done_ns > f->began_ns && f->began_ns)
-		rs_pair_fact(o, RS_FACT_TLS_HANDSHAKE, (uint32_t)((f->done_ns - f->began_ns) / 1000),
-			     f->done_ns);
+		rs_pair_fact(o, RS_FACT_TLS_HANDSHAKE,
+			     (uint32_t)((f->done_ns - f->began_ns) / 1000), f->done_ns);
+}
+
+/* Answered and sent whole, with nothing behind it: the next byte sent begins a request. */
+static void tell_start(struct rs_pipeline *pl, struct rs_conn *c, const struct rs_open *o,
+		       const struct rs_msg *m)
+{
+	if (pl->request_start && m->type == RS_MSG_RESPONSE_END && !unseen(m) &&
+	    o->x.request_done && o->x.role == RS_ROLE_CLIENT && c->nopen == 1 && c->synced &&
+	    !c->pipelined)
+		pl->request_start(pl->arg, c->info.id, c->next_off[RS_DIR_OUT]);
 }
 
 void rs_pl_message(void *arg, const struct rs_msg *m)
@@ -110,6 +120,7 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 		rs_root_of(o->root)->quiet = true;
 	if (!o->finished)
 		return;
+	tell_start(pl, f->c, o, m);
 	rs_pl_finish(pl, o);
 	if (in_order && m->type == RS_MSG_RESPONSE_END && unseen(m))
 		end_confused(pl, f->c, m->end_ns);
@@ -287,7 +298,8 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 		return;
 	rs_conn_describe(c, ev);
 	c->present = ev->h.flags & RS_EVF_PRESENT;
-	c->synced = is_new && !c->present;
+	/* A context record may have come before it. */
+	c->synced = (is_new || !c->last_ns) && !c->present;
 	if (ev->peer_conn)
 		meet_peer(pl, c, ev->peer_conn);
 	rs_conns_touch(&pl->conns, c, ev->h.ts_ns);

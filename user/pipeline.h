@@ -78,6 +78,8 @@ struct rs_pipeline {
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */
 	/* The batch is full: send its spans. It is reset when the call returns. */
 	void (*flush)(void *arg, const struct rs_batch *b);
+	/* Optional: a client's connection has come to where the next request begins, at this offset. */
+	void (*request_start)(void *arg, uint64_t conn, uint64_t off);
 	void *arg;
 	struct rs_pl_watch watch;
 };

@@ -24,7 +24,7 @@ struct rs_thread_record {
 	__u8 trace_id[16], span_id[8];
 	__u8 valid, flags;
 	__u16 attributes; /* bytes that follow; not read */
-};
+} __attribute__((aligned(8)));
 
 /* Address of the thread-local variable for this thread, 0: it has none yet. */
 static __always_inline __u64 rs_tls_address(const struct rs_bpf_tlsvar *tls)
@@ -40,21 +40,28 @@ static __always_inline __u64 rs_tls_address(const struct rs_bpf_tlsvar *tls)
 	return block + tls->offset;
 }
 
-/* Tells of the active span before the data of a segment that is sent. */
-static __noinline void rs_emit_thread_ctx(struct rs_conn *c, __u32 tgid, __u64 off, __u32 len)
+/* The current thread's active span. False: none is published, or none is active. */
+static __always_inline bool rs_thread_record(__u32 tgid, struct rs_thread_record *ret)
 {
 	struct rs_bpf_tlsvar *tls = bpf_map_lookup_elem(&rs_tlsvar, &tgid);
-	struct rs_thread_record rec;
-	struct rs_ev_context *r;
 	__u64 at, record;
 
 	if (!tls)
-		return;
+		return false;
 	at = rs_tls_address(tls);
 	if (!at || bpf_probe_read_user(&record, sizeof(record), (void *)at) || !record ||
-	    bpf_probe_read_user(&rec, sizeof(rec), (void *)record) || rec.valid != 1)
-		return;
-	if (!(*(__u64 *)rec.trace_id | *(__u64 *)&rec.trace_id[8]) || !*(__u64 *)rec.span_id)
+	    bpf_probe_read_user(ret, sizeof(*ret), (void *)record) || ret->valid != 1)
+		return false;
+	return (*(__u64 *)ret->trace_id | *(__u64 *)&ret->trace_id[8]) && *(__u64 *)ret->span_id;
+}
+
+/* Tells of the active span before the data of a segment that is sent. */
+static __noinline void rs_emit_thread_ctx(struct rs_conn *c, __u32 tgid, __u64 off, __u32 len)
+{
+	struct rs_thread_record rec;
+	struct rs_ev_context *r;
+
+	if (!rs_thread_record(tgid, &rec))
 		return;
 	r = RS_RESERVE(struct rs_ev_context, RS_EV_CONTEXT);
 	if (!r)

@@ -21,7 +21,15 @@ struct rs_bpf_config {
 	__u32 runq_us;	 /* waits for a CPU that are told of, from so many µs on; 0: none */
 	__u32 head_bytes; /* bytes of a message's head to copy over several records, <= RS_HEAD_MAX */
 	__u8 tls; /* 1: TLS libraries' plain text is captured: connections with TLS are told apart */
-	__u8 pad0_[3];
+	__u8 inject; /* enum rs_bpf_inject */
+	__u8 pad0_[2];
+};
+
+/* What is put on the wire for requests that are sent. */
+enum rs_bpf_inject {
+	RS_INJECT_OFF = 0,
+	RS_INJECT_TRACEPARENT = 1, /* a header in plaintext HTTP/1 */
+	RS_INJECT_TCP_OPTION = 2,
 };
 
 /* Value of the rs_go map (key: tgid): how this process's Go runtime is laid out, in bytes. */

@@ -157,7 +157,8 @@ static const struct vector vectors[] = {
 	{ "4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32"
 	  "3120 474d 546e 1768 7474 7073 3a2f 2f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
 	  ":status: 302\ncache-control: private\n" DATE1 WHERE, 222, true, 256 },
-	{ "4803 3330 37c1 c0bf", ":status: 307\ncache-control: private\n" DATE1 WHERE, 222, false, 0 },
+	{ "4803 3330 37c1 c0bf", ":status: 307\ncache-control: private\n" DATE1 WHERE, 222, false,
+	  0 },
 	{ "88c1 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32 3220 474d 54c0 5a04 677a 6970"
 	  "7738 666f 6f3d 4153 444a 4b48 514b 425a 584f 5157 454f 5049 5541 5851 5745 4f49 553b 206d 6178 2d61"
 	  "6765 3d33 3630 303b 2076 6572 7369 6f6e 3d31",
@@ -166,7 +167,8 @@ static const struct vector vectors[] = {
 	{ "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 2d1b ff6e 919d 29ad"
 	  "1718 63c7 8f0b 97c8 e9ae 82ae 43d3",
 	  ":status: 302\ncache-control: private\n" DATE1 WHERE, 222, true, 256 },
-	{ "4883 640e ffc1 c0bf", ":status: 307\ncache-control: private\n" DATE1 WHERE, 222, false, 0 },
+	{ "4883 640e ffc1 c0bf", ":status: 307\ncache-control: private\n" DATE1 WHERE, 222, false,
+	  0 },
 	{ "88c1 6196 d07a be94 1054 d444 a820 0595 040b 8166 e084 a62d 1bff c05a 839b d9ab 77ad 94e7 821d d7f2"
 	  "e6c7 b335 dfdf cd5b 3960 d5af 2708 7f36 72c1 ab27 0fb5 291f 9587 3160 65c0 03ed 4ee5 b106 3d50 07",
 	  COOKIE, 215, false, 0 },
@@ -228,10 +230,11 @@ static void test_middle(void **state)
 		{ "be bf", "abc: x\n?: ?\n" },
 		{ "7f00 0179", "?: y\n" }, /* index 63: its name was said before */
 		{ "be bf c0", "?: y\nabc: x\n?: ?\n" },
-		{ "7e 017a", "?: z\n" },   /* the name of the one without a name */
+		{ "7e 017a", "?: z\n" },     /* the name of the one without a name */
 		{ "7f01 0177", "abc: w\n" }, /* index 64 */
 		{ "be bf c0 c1", "abc: w\n?: z\n?: y\nabc: x\n" },
-		{ "20 3fe1 1f 4003 616263 0176 be", "abc: v\nabc: v\n" }, /* emptied: now all is known */
+		{ "20 3fe1 1f 4003 616263 0176 be",
+		  "abc: v\nabc: v\n" }, /* emptied: now all is known */
 	};
 	struct fixture *x = fixture(false);
 	char bytes[64], text[1024];
@@ -259,7 +262,9 @@ static struct str random_text(uint32_t *seed, char *to, size_t max, bool name)
 	size_t n = rnd(seed) % max + (name ? 1 : 0);
 
 	for (size_t i = 0; i < n; i++)
-		to[i] = (char)(name ? 'a' + rnd(seed) % 4 : rnd(seed) % 8 ? ' ' + rnd(seed) % 94 : rnd(seed) % 256);
+		to[i] = (char)(name	       ? 'a' + rnd(seed) % 4
+			       : rnd(seed) % 8 ? ' ' + rnd(seed) % 94
+					       : rnd(seed) % 256);
 	return str_of(to, n);
 }
 
@@ -273,7 +278,8 @@ struct run {
 /* nghttp2 encodes random fields; each must be read as it was, or be unknown where that may be. */
 static unsigned compare(const struct run *r)
 {
-	static const char *const known[] = { ":method", ":path", ":status", "content-type", "cookie", "x-b3-flags" };
+	static const char *const known[] = { ":method",	     ":path",  ":status",
+					     "content-type", "cookie", "x-b3-flags" };
 	struct fixture *x = fixture(r->whole);
 	bool whole = r->whole, full = r->whole;
 	uint32_t seed = r->seed;
@@ -281,7 +287,8 @@ static unsigned compare(const struct run *r)
 	unsigned unknown = 0;
 
 	assert_int_equal(nghttp2_hd_deflate_new(&d, r->table), 0);
-	if (r->table > 4096) /* the encoder may, because SETTINGS said so; it tells in its first block */
+	if (r->table >
+	    4096) /* the encoder may, because SETTINGS said so; it tells in its first block */
 		assert_int_equal(nghttp2_hd_deflate_change_table_size(d, r->table), 0);
 	for (unsigned block = 0; block < 300; block++) {
 		nghttp2_nv nv[FIELDS];
@@ -292,19 +299,22 @@ static unsigned compare(const struct run *r)
 		ssize_t len;
 
 		if (r->nth && block % r->nth == r->nth - 1)
-			nghttp2_hd_deflate_change_table_size(d, rnd(&seed) % 3 ? rnd(&seed) % r->table : 0);
+			nghttp2_hd_deflate_change_table_size(
+				d, rnd(&seed) % 3 ? rnd(&seed) % r->table : 0);
 		for (unsigned i = 0; i < n; i++) {
 			struct str name, value;
 
 			if (rnd(&seed) % 2)
-				name = str_c(known[rnd(&seed) % (sizeof(known) / sizeof(known[0]))]);
+				name = str_c(
+					known[rnd(&seed) % (sizeof(known) / sizeof(known[0]))]);
 			else
-				name = random_text(&seed, text[i][0], rnd(&seed) % 20 ? 2 : 200, true);
+				name = random_text(&seed, text[i][0], rnd(&seed) % 20 ? 2 : 200,
+						   true);
 			value = random_text(&seed, text[i][1], rnd(&seed) % 3 ? 3 : 250, false);
 			nv[i] = (nghttp2_nv){ (uint8_t *)name.ptr, (uint8_t *)value.ptr, name.len,
 					      value.len,
-					      rnd(&seed) % 5 ? NGHTTP2_NV_FLAG_NONE :
-							       NGHTTP2_NV_FLAG_NO_INDEX };
+					      rnd(&seed) % 5 ? NGHTTP2_NV_FLAG_NONE
+							     : NGHTTP2_NV_FLAG_NO_INDEX };
 		}
 		len = nghttp2_hd_deflate_hd(d, out, sizeof(out), nv, n);
 		assert_true(len > 0);
@@ -326,9 +336,11 @@ static unsigned compare(const struct run *r)
 				unknown++;
 			}
 			if (name.ptr)
-				assert_true(str_eq(name, str_of((char *)nv[i].name, nv[i].namelen)));
+				assert_true(
+					str_eq(name, str_of((char *)nv[i].name, nv[i].namelen)));
 			if (value.ptr)
-				assert_true(str_eq(value, str_of((char *)nv[i].value, nv[i].valuelen)));
+				assert_true(
+					str_eq(value, str_of((char *)nv[i].value, nv[i].valuelen)));
 		}
 	}
 	nghttp2_hd_deflate_del(d);

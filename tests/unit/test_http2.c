@@ -44,10 +44,14 @@ static void put(struct wire *w, struct str s)
 static void frame(struct script *s, enum drive_side to, unsigned type, unsigned flags, uint32_t id,
 		  struct str content)
 {
-	const char head[9] = { (char)(content.len >> 16), (char)(content.len >> 8),
-			       (char)content.len,	  (char)type,
-			       (char)flags,		  (char)(id >> 24),
-			       (char)(id >> 16),	  (char)(id >> 8),
+	const char head[9] = { (char)(content.len >> 16),
+			       (char)(content.len >> 8),
+			       (char)content.len,
+			       (char)type,
+			       (char)flags,
+			       (char)(id >> 24),
+			       (char)(id >> 16),
+			       (char)(id >> 8),
 			       (char)id };
 	struct wire *w = side(s, to);
 
@@ -127,15 +131,18 @@ static void hello(struct script *s)
 	frame(s, TO_SERVER, 4, 1, 0, STR_NONE);
 }
 
-#define GET(path)	   ":method: GET\n:scheme: http\n:path: " path "\n:authority: a\n"
-#define SAW(n, path)	   "> #" #n " 2 GET scheme=http " path " host=a"
-#define GRPC(path)	   ":method: POST\n:scheme: http\n:path: " path "\n:authority: a\ncontent-type: application/grpc\n"
-#define SAW_GRPC(n, path)  "> #" #n " 2 POST scheme=http " path " host=a type=application/grpc"
+#define GET(path)    ":method: GET\n:scheme: http\n:path: " path "\n:authority: a\n"
+#define SAW(n, path) "> #" #n " 2 GET scheme=http " path " host=a"
+#define GRPC(path)                                                                                 \
+	":method: POST\n:scheme: http\n:path: " path                                               \
+	"\n:authority: a\ncontent-type: application/grpc\n"
+#define SAW_GRPC(n, path) "> #" #n " 2 POST scheme=http " path " host=a type=application/grpc"
 
 static void plain(struct script *s)
 {
 	hello(s);
-	headers(s, TO_SERVER, END_STREAM, 1, GET("/x") "user-agent: u\ntraceparent: t\nx-other: y\n");
+	headers(s, TO_SERVER, END_STREAM, 1,
+		GET("/x") "user-agent: u\ntraceparent: t\nx-other: y\n");
 	headers(s, TO_CLIENT, 0, 1, ":status: 200\ncontent-length: 5\n");
 	data(s, TO_CLIENT, END_STREAM, 1, 5);
 }
@@ -160,7 +167,8 @@ static void streams(struct script *s)
 static void indexed(struct script *s)
 {
 	hello(s);
-	headers(s, TO_SERVER, END_STREAM, 1, "#82\n#86\n+:path: /p\n+:authority: a\n+user-agent: u\n");
+	headers(s, TO_SERVER, END_STREAM, 1,
+		"#82\n#86\n+:path: /p\n+:authority: a\n+user-agent: u\n");
 	headers(s, TO_SERVER, END_STREAM, 3, "#82\n#86\n#c0\n#bf\n#be\n");
 	headers(s, TO_CLIENT, END_STREAM, 1, "#88\n+x: y\n");
 	headers(s, TO_CLIENT, END_STREAM, 3, "#8d\n#be\n");
@@ -240,7 +248,8 @@ static void tunnels(struct script *s)
 	data(s, TO_CLIENT, END_STREAM, 3, 3);
 	data(s, TO_CLIENT, END_STREAM, 1, 10);
 	headers(s, TO_SERVER, END_STREAM, 5, GET("/events"));
-	headers(s, TO_CLIENT, 0, 5, ":status: 200\ncontent-type: text/event-stream; charset=utf-8\n");
+	headers(s, TO_CLIENT, 0, 5,
+		":status: 200\ncontent-type: text/event-stream; charset=utf-8\n");
 	data(s, TO_CLIENT, 0, 5, 30);
 	data(s, TO_CLIENT, END_STREAM, 5, 30);
 }
@@ -258,7 +267,8 @@ static void grpc(struct script *s)
 	frame(s, TO_CLIENT, 0, 0, 1, STR("x"));
 	headers(s, TO_CLIENT, END_STREAM, 1, "grpc-status: 0\ngrpc-message: fine\n");
 	headers(s, TO_SERVER, END_STREAM, 3, GRPC("/p.S/Fails"));
-	headers(s, TO_CLIENT, END_STREAM, 3, ":status: 200\ncontent-type: application/grpc\ngrpc-status: 5\n");
+	headers(s, TO_CLIENT, END_STREAM, 3,
+		":status: 200\ncontent-type: application/grpc\ngrpc-status: 5\n");
 }
 
 struct h2_case {
@@ -268,35 +278,43 @@ struct h2_case {
 };
 
 static const struct h2_case cases[] = {
-	{ "plain", plain,
-	  SAW(1, "/x") " ua=u tp=t\n> #1 end 0\n< #1 2 200\n< #1 end 5\n" },
+	{ "plain", plain, SAW(1, "/x") " ua=u tp=t\n> #1 end 0\n< #1 2 200\n< #1 end 5\n" },
 	{ "streams", streams,
-	  "> #1 2 POST scheme=http /1 host=a\n" SAW(3, "/3") "\n> #3 end 0\n< #3 2 404\n< #3 end 0\n"
-	  "> #1 end 150\n< #1 interim 2 100\n< #1 2 200\n< #1 end 20000\n" },
+	  "> #1 2 POST scheme=http /1 host=a\n" SAW(
+		  3, "/3") "\n> #3 end 0\n< #3 2 404\n< #3 end 0\n"
+			   "> #1 end 150\n< #1 interim 2 100\n< #1 2 200\n< #1 end 20000\n" },
 	{ "indexed", indexed,
-	  SAW(1, "/p") " ua=u\n> #1 end 0\n" SAW(3, "/p") " ua=u\n> #3 end 0\n"
-	  "< #1 2 200\n< #1 end 0\n< #3 2 404\n< #3 end 0\n" },
+	  SAW(1, "/p") " ua=u\n> #1 end 0\n" SAW(
+		  3, "/p") " ua=u\n> #3 end 0\n"
+			   "< #1 2 200\n< #1 end 0\n< #3 2 404\n< #3 end 0\n" },
 	{ "shapes", shapes,
-	  SAW(1, "/pad") "\n> #1 end 0\n" SAW(3, "/in-pieces") "\n> #3 end 0\n"
-	  "< #1 2 200\n< #1 end 100\n< #3 2 204\n< #3 end 0\n" },
+	  SAW(1, "/pad") "\n> #1 end 0\n" SAW(
+		  3, "/in-pieces") "\n> #3 end 0\n"
+				   "< #1 2 200\n< #1 end 100\n< #3 2 204\n< #3 end 0\n" },
 	{ "resets", resets,
-	  SAW(1, "/1") "\n> #1 end 0\n" SAW(3, "/3") "\n> #3 end 0\n" SAW(5, "/5") "\n"
-	  SAW(7, "/7") "\n> #7 end 0\n< #1 2 200\n"
-	  "< #1 end 10 reset=CANCEL by=received aborted reset\n"
-	  "< #3 end 0 reset=REFUSED_STREAM by=sent aborted reset\n< #5 2 200\n< #5 end 0\n"
-	  "< #7 end 0 reset=REFUSED_STREAM by=sent aborted reset\n" },
+	  SAW(1, "/1") "\n> #1 end 0\n" SAW(3, "/3") "\n> #3 end 0\n" SAW(5, "/5") "\n" SAW(
+		  7,
+		  "/7") "\n> #7 end 0\n< #1 2 200\n"
+			"< #1 end 10 reset=CANCEL by=received aborted reset\n"
+			"< #3 end 0 reset=REFUSED_STREAM by=sent aborted reset\n< #5 2 200\n< #5 end 0\n"
+			"< #7 end 0 reset=REFUSED_STREAM by=sent aborted reset\n" },
 	{ "push", push,
-	  SAW(1, "/page") "\n> #1 end 0\n" SAW(2, "/style") " pushed\n> #2 end 0\n"
-	  "< #1 2 200\n< #1 end 0\n< #2 2 200\n< #2 end 9\n" },
+	  SAW(1, "/page") "\n> #1 end 0\n" SAW(
+		  2, "/style") " pushed\n> #2 end 0\n"
+			       "< #1 2 200\n< #1 end 0\n< #2 2 200\n< #2 end 9\n" },
 	{ "tunnels", tunnels,
 	  "> #1 2 CONNECT protocol=websocket scheme=http /chat host=a\n> #3 2 CONNECT host=db:5432\n"
-	  "< #1 2 200\n< #1 end 0\n< #3 2 502\n< #3 end 3\n< #1 end ?\n" SAW(5, "/events") "\n> #5 end 0\n"
-	  "< #5 2 200 type=text/event-stream; charset=utf-8\n< #5 end 60\n" },
+	  "< #1 2 200\n< #1 end 0\n< #3 2 502\n< #3 end 3\n< #1 end ?\n" SAW(
+		  5, "/events") "\n> #5 end 0\n"
+				"< #5 2 200 type=text/event-stream; charset=utf-8\n< #5 end 60\n" },
 	{ "grpc", grpc,
-	  SAW_GRPC(1, "/p.S/Unary") " timeout=1S\n> #1 end 8 parts 1\n"
-	  "< #1 2 200 type=application/grpc+proto\n< #1 end 279 parts 3 grpc=0\n"
-	  SAW_GRPC(3, "/p.S/Fails") "\n> #3 end 0\n"
-	  "< #3 2 200 type=application/grpc grpc=5\n< #3 end 0\n" },
+	  SAW_GRPC(
+		  1,
+		  "/p.S/Unary") " timeout=1S\n> #1 end 8 parts 1\n"
+				"< #1 2 200 type=application/grpc+proto\n< #1 end 279 parts 3 grpc=0\n" SAW_GRPC(
+					3,
+					"/p.S/Fails") "\n> #3 end 0\n"
+						      "< #3 2 200 type=application/grpc grpc=5\n< #3 end 0\n" },
 };
 
 static void check(struct drive *d, const char *name, const char *how, const char *want)
@@ -359,7 +377,8 @@ static void test_cases(void **state)
 
 					if (k == cut)
 						drive_send(&d, s.w[k].side, str_at(in, 0, at));
-					drive_send(&d, s.w[k].side, k == cut ? str_from(in, at) : in);
+					drive_send(&d, s.w[k].side,
+						   k == cut ? str_from(in, at) : in);
 				}
 				snprintf(how, sizeof(how), "piece %u split at %zu", cut, at);
 				check(&d, c->name, how, c->want);
@@ -452,9 +471,11 @@ static void test_losses(void **state)
 	headers(&s, TO_SERVER, END_STREAM, 11, "#82\n#86\n+:path: /two\n#be\n");
 	send(&d, &s);
 	check(&d, "loss", "of requests",
-	      SAW(1, "/one") "\n> #1 end 0\n" SAW(3, "/one") "\n> #3 end 0\n"
-	      "> #9 2 GET scheme=http cut resync\n> #9 end 0\n< #3 2 200\n< #3 end 0\n< #1 2 200\n< #1 end 0\n"
-	      "> #11 2 GET scheme=http /two /two\n> #11 end 0\n");
+	      SAW(1, "/one") "\n> #1 end 0\n" SAW(
+		      3,
+		      "/one") "\n> #3 end 0\n"
+			      "> #9 2 GET scheme=http cut resync\n> #9 end 0\n< #3 2 200\n< #3 end 0\n< #1 2 200\n< #1 end 0\n"
+			      "> #11 2 GET scheme=http /two /two\n> #11 end 0\n");
 
 	/* In the middle of a header block: what there is of it is a request. */
 	hello(&s);
@@ -484,8 +505,8 @@ static void test_losses(void **state)
 	headers(&s, TO_SERVER, END_STREAM, 5, GET("/5"));
 	send(&d, &s);
 	check(&d, "loss", "in content",
-	      SAW(1, "/1") "\n" SAW_GRPC(3, "/p.S/M") "\n> #1 end 5000\n> #3 end ? parts ?\n" SAW(5, "/5")
-	      "\n> #5 end 0\n");
+	      SAW(1, "/1") "\n" SAW_GRPC(3, "/p.S/M") "\n> #1 end 5000\n> #3 end ? parts ?\n" SAW(
+		      5, "/5") "\n> #5 end 0\n");
 
 	/* And not to be found for a while. */
 	hello(&s);
@@ -528,12 +549,13 @@ static void test_long_blocks(void **state)
 		hello(&s);
 		frame(&s, TO_SERVER, 1, END_STREAM, 1, str_at(h, 0, at));
 		for (; at < n; at += 16384)
-			frame(&s, TO_SERVER, 9, at + 16384 >= n ? END_HEADERS : 0, 1, str_at(h, at, 16384));
+			frame(&s, TO_SERVER, 9, at + 16384 >= n ? END_HEADERS : 0, 1,
+			      str_at(h, at, 16384));
 		headers(&s, TO_SERVER, END_STREAM, 3, GET("/3"));
 		send(&d, &s);
 		check(&d, "long block", over ? "too long" : "",
-		      over ? SAW(1, "/long") " cut\n> #1 end 0\n" SAW(3, "/3") "\n> #3 end 0\n" :
-			     SAW(1, "/long") "\n> #1 end 0\n" SAW(3, "/3") "\n> #3 end 0\n");
+		      over ? SAW(1, "/long") " cut\n> #1 end 0\n" SAW(3, "/3") "\n> #3 end 0\n"
+			   : SAW(1, "/long") "\n> #1 end 0\n" SAW(3, "/3") "\n> #3 end 0\n");
 	}
 	free(s.w);
 	drive_release(&d);
@@ -548,11 +570,13 @@ static void test_upgrade(void **state)
 	(void)state;
 	drive_init(&d);
 	for (int split = 0; split < 2; split++) {
-		drive_send(&d, TO_SERVER,
-			   STR("GET /up HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"
-			       "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"));
-		put(side(&s, TO_CLIENT), STR("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
-					     "Upgrade: h2c\r\n\r\n"));
+		drive_send(
+			&d, TO_SERVER,
+			STR("GET /up HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+			    "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"));
+		put(side(&s, TO_CLIENT),
+		    STR("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+			"Upgrade: h2c\r\n\r\n"));
 		frame(&s, TO_CLIENT, 4, 0, 0, STR_NONE);
 		headers(&s, TO_CLIENT, 0, 1, ":status: 200\n");
 		data(&s, TO_CLIENT, END_STREAM, 1, 7);
@@ -571,7 +595,8 @@ static void test_upgrade(void **state)
 		}
 		check(&d, "upgrade", split ? "byte by byte" : "whole",
 		      "> #1 GET /up 1.1 host=a\n> end 0\n< interim 101 1.1 h2c switch\n"
-		      "< #1 2 200\n< #1 end 7\n" SAW(3, "/3") "\n> #3 end 0\n< #3 2 200\n< #3 end 0\n");
+		      "< #1 2 200\n< #1 end 7\n" SAW(
+			      3, "/3") "\n> #3 end 0\n< #3 2 200\n< #3 end 0\n");
 	}
 	free(s.w);
 	drive_release(&d);
@@ -619,10 +644,10 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),	     cmocka_unit_test(test_client),
-		cmocka_unit_test(test_middle),	     cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_cases),	    cmocka_unit_test(test_client),
+		cmocka_unit_test(test_middle),	    cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_long_blocks), cmocka_unit_test(test_upgrade),
-		cmocka_unit_test(test_policy),	     cmocka_unit_test(test_others),
+		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

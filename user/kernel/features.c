@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "inject.h"
 #include "load.h"
 
 #define INIT_PID_NS 0xEFFFFFFCu /* PROC_PID_INIT_INO: inode of the first pid namespace */
@@ -184,6 +185,18 @@ static void statistics(struct list *l)
 	       : "off: run time of the programs is not shown; sysctl kernel.bpf_stats_enabled=1");
 }
 
+static void sockmap(struct list *l)
+{
+	int ok = rs_inject_fionread();
+
+	if (ok < 0)
+		add(l, "FIONREAD in sockmaps", false, false, "cannot be tried: %s", strerror(-ok));
+	else
+		add(l, "FIONREAD in sockmaps", false, ok,
+		    ok ? "right: --inject traceparent does no harm"
+		       : "wrong, as since Linux commit 929e30f93125: --inject traceparent is refused");
+}
+
 size_t rs_kernel_features(struct rs_feature *ret, size_t max)
 {
 	struct list l = { ret, 0, max };
@@ -202,6 +215,7 @@ size_t rs_kernel_features(struct rs_feature *ret, size_t max)
 	ring(&l);
 	if (!r)
 		tracepoints(&l, &btf);
+	sockmap(&l);
 	pid_namespace(&l);
 	statistics(&l);
 	rs_kernel_btf_release(&btf);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "inject.h"
 #include "load.h"
 #include "ring.h"
 #include "ringspan.skel.h"
@@ -194,10 +195,34 @@ static struct bpf_program *program(struct rs_kernel *k, int probe)
 	return bpf_object__find_program_by_name(k->skel->obj, k->probes[probe].prog);
 }
 
+/* Messages of the sockets in rs_socks pass this program: it goes with the map. */
+static int attach_msg(struct rs_kernel *k, struct bpf_program *prog)
+{
+	return bpf_prog_attach(bpf_program__fd(prog), bpf_map__fd(k->skel->maps.rs_socks),
+			       BPF_SK_MSG_VERDICT, 0)
+		       ? -errno
+		       : 0;
+}
+
+static struct bpf_link *attach_ops(struct bpf_program *prog)
+{
+	int fd = rs_inject_cgroup();
+	struct bpf_link *link = NULL;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	link = bpf_program__attach_cgroup(prog, fd);
+	close(fd);
+	return link;
+}
+
 static int attach_one(struct rs_kernel *k, int i)
 {
 	struct rs_probe *p = &k->probes[i];
 	struct bpf_program *prog = program(k, i);
+	int r = 0;
 
 	if (p->reason[0])
 		return 0;
@@ -205,11 +230,17 @@ static int attach_one(struct rs_kernel *k, int i)
 		p->state.attached = true;
 		return 0;
 	}
-	k->links[i] =
-		i == RS_PROBE_rs_iter_conns ? attach_iter(k, prog) : bpf_program__attach(prog);
-	if (!k->links[i]) {
-		int r = -errno;
-
+	if (i == RS_PROBE_rs_inject_msg)
+		r = attach_msg(k, prog);
+	else if (i == RS_PROBE_rs_inject_ops)
+		k->links[i] = attach_ops(prog);
+	else if (i == RS_PROBE_rs_iter_conns)
+		k->links[i] = attach_iter(k, prog);
+	else
+		k->links[i] = bpf_program__attach(prog);
+	if (!k->links[i] && i != RS_PROBE_rs_inject_msg)
+		r = -errno;
+	if (r) {
 		snprintf(p->reason, sizeof(p->reason), "attach: %s", strerror(-r));
 		p->state.reason = p->reason;
 		return r;
@@ -278,6 +309,8 @@ int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_pol
 		   : bpf_map_delete_elem(fd, &conn);
 	if (r < 0)
 		return -errno;
+	if (policy && policy->stop && k->skel->rodata->rs_cfg.inject == RS_INJECT_TRACEPARENT)
+		bpf_map_delete_elem(bpf_map__fd(k->skel->maps.rs_socks), &conn);
 	__atomic_add_fetch(&k->skel->bss->rs_epoch, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -363,6 +396,19 @@ int rs_kernel_go(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_go *lay
 		return -errno;
 	k->skel->bss->rs_any_go = 1;
 	return 0;
+}
+
+void rs_kernel_request_start(struct rs_kernel *k, uint64_t conn, uint64_t off)
+{
+	/* A refusal costs the header in one request. */
+	if (k->skel->rodata->rs_cfg.inject == RS_INJECT_TRACEPARENT)
+		(void)bpf_map_update_elem(bpf_map__fd(k->skel->maps.rs_starts), &conn, &off,
+					  BPF_ANY);
+}
+
+int rs_kernel_sockmap_ok(void)
+{
+	return rs_inject_fionread();
 }
 
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg)

@@ -35,6 +35,8 @@ struct rs_kernel_opts {
 	struct rs_bpf_config cfg; /* filters and sizes; abi and self_tgid are filled in by open */
 	const uint32_t *pids;	  /* with cfg.filter_pid: processes to trace, with their children */
 	size_t npids;
+	const char
+		*inject_refused; /* with cfg.inject: why it is not to be done after all; or NULL */
 };
 
 /* Why something failed, for a person: one line, with what to do. */
@@ -64,6 +66,10 @@ size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void 
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy);
 /* Where a process publishes the active span of its threads. 0 or -errno. */
 int rs_kernel_publisher(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_tlsvar *tls);
+/* With --inject: the next request on a connection begins at this offset of what is sent. */
+void rs_kernel_request_start(struct rs_kernel *k, uint64_t conn, uint64_t off);
+/* Can sockets be put into a sockmap without harm to their readers (FIONREAD)? 1, 0, or -errno: not tried. */
+int rs_kernel_sockmap_ok(void);
 /* Adds a process to the filter. 0 or -errno. */
 int rs_kernel_add_pid(struct rs_kernel *k, uint32_t tgid);
 

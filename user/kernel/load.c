@@ -234,6 +234,7 @@ enum {
 	S = 1 << RS_CAPTURE_SOCKET,
 	Y = 1 << RS_CAPTURE_SYSCALL,
 	B = S | Y,
+	I = 1 << 7, /* with --inject */
 };
 
 static bool is_tracepoint(const char *section)
@@ -281,8 +282,23 @@ bool rs_kernel_uprobe_multi(const struct rs_kernel_btf *btf)
 	return rs_kernel_btf_has(btf, "bpf_uprobe_multi_link");
 }
 
+/* Programs of --inject; they look on from the socket tracepoints. */
+static void init_inject(int probe, struct rs_probe *p, enum rs_capture_mode backend,
+			const struct rs_kernel_opts *opts)
+{
+	p->state.wanted =
+		opts->cfg.inject != RS_INJECT_OFF &&
+		(probe != RS_PROBE_rs_inject_msg || opts->cfg.inject == RS_INJECT_TRACEPARENT);
+	if (!p->state.wanted)
+		set_off(p, "not asked for (--inject)");
+	else if (backend != RS_CAPTURE_SOCKET)
+		set_off(p, "needs the socket backend (kernel 6.5)");
+	else if (opts->inject_refused)
+		set_off(p, opts->inject_refused);
+}
+
 static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_mode backend,
-			const struct rs_kernel_btf *btf)
+			const struct rs_kernel_btf *btf, const struct rs_kernel_opts *opts)
 {
 #define RS_PROBE(prog_, section, backends, required_, purpose_)                                    \
 	probes[RS_PROBE_##prog_] = (struct rs_probe){                                              \
@@ -290,6 +306,7 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 			   .purpose = purpose_,                                                    \
 			   .reason = "",                                                           \
 			   .wanted = (backends)&1 << backend },                                    \
+		.inject = (backends)&I,                                                            \
 		.prog = #prog_,                                                                    \
 		.required = required_,                                                             \
 	};
@@ -299,7 +316,9 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 		struct rs_probe *p = &probes[i];
 
 		p->variant = is_variant(i, btf);
-		if (!p->state.wanted || p->variant)
+		if (p->inject)
+			init_inject(i, p, backend, opts);
+		else if (!p->state.wanted || p->variant)
 			set_off(p, "belongs to the other capture backend");
 		else if (is_tracepoint(p->state.name) &&
 			 !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
@@ -326,6 +345,15 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
 	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
 	skel->rodata->rs_cfg.tls = opts->cfg.tls && rs_kernel_has_cookies(btf);
+	if (opts->cfg.inject == RS_INJECT_OFF) {
+		bpf_map__set_autocreate(skel->maps.rs_inject, false);
+		bpf_map__set_autocreate(skel->maps.rs_requests, false);
+		bpf_map__set_autocreate(skel->maps.rs_threads, false);
+		bpf_map__set_autocreate(skel->maps.rs_wanders, false);
+		bpf_map__set_autocreate(skel->maps.rs_socks, false);
+		bpf_map__set_autocreate(skel->maps.rs_starts, false);
+		bpf_map__set_autocreate(skel->maps.rs_looks, false);
+	}
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
 	own = bpf_map__max_entries(skel->maps.rs_scratch); /* RS_SLOT_OWN */
 	if (!r && rs_kernel_preemptible(btf))
@@ -380,7 +408,7 @@ int rs_kernel_load(const struct rs_kernel_opts *opts, enum rs_capture_mode backe
 	char line[RS_REASON_MAX] = "";
 	int r, bad;
 
-	init_probes(probes, backend, btf);
+	init_probes(probes, backend, btf, opts);
 	for (int i = 0; i < RS_PROBE_COUNT; i++) {
 		if (probes[i].required && probes[i].state.wanted && !probes[i].variant &&
 		    probes[i].reason[0])

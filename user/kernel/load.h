@@ -23,6 +23,7 @@ struct rs_probe {
 	struct rs_probe_state state; /* its reason points to reason[] */
 	const char *prog;
 	bool required;
+	bool inject;  /* only with --inject */
 	bool variant; /* the other program of two for one attach point: not shown */
 	char reason[RS_REASON_MAX];
 };

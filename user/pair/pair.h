@@ -30,11 +30,11 @@
 /* Something the kernel saw while the exchange was open. */
 struct rs_open_fact {
 	uint64_t ts_ns;
-	uint8_t kind;	/* enum rs_ev_fact_kind, RS_FACT_TLS_HANDSHAKE, or RS_FACT_PROC + enum rs_ev_proc_kind */
+	uint8_t kind; /* enum rs_ev_fact_kind, RS_FACT_TLS_HANDSHAKE, or RS_FACT_PROC + enum rs_ev_proc_kind */
 	uint32_t value; /* as in the record: bytes and µs, summed up; signal; exit code */
 	uint32_t count; /* how many of this kind were merged into it */
 };
-#define RS_FACT_PROC 64
+#define RS_FACT_PROC	      64
 /* Not told by the kernel, but by the connection's TLS records; value: µs. */
 #define RS_FACT_TLS_HANDSHAKE 63
 

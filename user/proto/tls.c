@@ -348,7 +348,8 @@ struct str rs_tls_cipher_name(uint16_t cipher)
 
 void rs_tls_describe(const struct rs_tls_facts *f, struct rs_build *b)
 {
-	struct str version = rs_tls_version_name(f->version), cipher = rs_tls_cipher_name(f->cipher);
+	struct str version = rs_tls_version_name(f->version),
+		   cipher = rs_tls_cipher_name(f->cipher);
 
 	if (f->server_name[0])
 		rs_build_str(b, RS_K_TLS_CLIENT_SERVER_NAME, str_c(f->server_name));

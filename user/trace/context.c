@@ -192,9 +192,9 @@ static struct rs_root *wire_root(struct rs_trace *t, const struct rs_msg *m,
 }
 
 /* What the kernel told of the request that ends here, as a context from the wire. */
-static bool told(const struct rs_conn *c, enum rs_ev_context_kind kind, struct rs_wire_ctx *ret)
+static bool told(struct rs_conn *c, enum rs_ev_context_kind kind, struct rs_wire_ctx *ret)
 {
-	const struct rs_told *t = &c->told[kind];
+	struct rs_told *t = &c->told[kind];
 
 	if (!t->set)
 		return false;
@@ -202,6 +202,8 @@ static bool told(const struct rs_conn *c, enum rs_ev_context_kind kind, struct r
 				     .format = RS_PROP_COUNT };
 	memcpy(ret->trace_id, t->trace_id, sizeof(ret->trace_id));
 	memcpy(ret->span_id, t->span_id, sizeof(ret->span_id));
+	/* An id is one request's; a thread's active span may be several ones'. */
+	t->set = kind == RS_CONTEXT_SDK;
 	return true;
 }
 
@@ -390,8 +392,12 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	struct rs_thread *th;
 	bool by_sdk;
 
-	if (rs_context_extract(&t->propagators, m, &ctx) || told(o->conn, RS_CONTEXT_SENT, &ctx))
+	if (rs_context_extract(&t->propagators, m, &ctx)) {
 		wire = &ctx;
+	} else if (told(o->conn, RS_CONTEXT_SENT, &ctx)) {
+		wire = &ctx;
+		o->join_key = 0; /* the other end reads it; and a header shifts what it counts */
+	}
 	by_sdk = sdk_parent(o, wire, &sdk);
 	in = wire ? wire : by_sdk ? &sdk : NULL;
 	if (caller)
