@@ -17,6 +17,7 @@
 #include "export/exporters.h"
 #include "export/out.h"
 #include "go/gos.h"
+#include "k8s/k8s.h"
 #include "kernel/kernel.h"
 #include "loop/loop.h"
 #include "pipeline.h"
@@ -47,6 +48,7 @@ struct agent {
 	struct rs_out out;	       /* `trace` */
 	struct rs_exporters exporters; /* `run` */
 	struct rs_sampler sampler;
+	struct rs_k8s k8s;
 	struct rs_discover discover;
 	struct rs_gos gos;
 	struct rs_reload reload; /* `run` */
@@ -232,6 +234,7 @@ static void on_tick(void *arg)
 	if (a->record)
 		return;
 	a->ticks++;
+	rs_k8s_tick(&a->k8s, now);
 	rs_pipeline_tick(&a->pl, now);
 	if (a->ticks % CLOCK_TICKS == 0)
 		a->pl.trace.wall_offset = rs_clock_wall_offset();
@@ -464,6 +467,7 @@ static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *
 		.max_spans = cfg->command == RS_CMD_trace ? cfg->count : 0,
 		.batch_spans = cfg->command == RS_CMD_run ? (uint32_t)cfg->batch_spans : 0,
 		.live = true,
+		.host_root = cfg->host_root,
 		.wall_offset = rs_clock_wall_offset(),
 	};
 }
@@ -533,6 +537,27 @@ static void config_status(struct rs_status *s, const struct agent *a)
 		s->reload_age_ns = rs_clock_mono() - r->done_ns;
 }
 
+/* Names of pods. Not to be had: spans are sent without. */
+static int open_k8s(struct agent *a)
+{
+	const struct rs_config *cfg = a->cfg;
+	char err[256];
+	int rc;
+
+	a->pl.procs.node = str_c(cfg->k8s_node);
+	rc = rs_k8s_open(&a->k8s, &a->loop, cfg, &a->pl.n, err, sizeof(err));
+	if (rc) {
+		rs_error("%s", err);
+		return rc == -EINVAL ? RS_EXIT_USAGE : RS_EXIT_FAILED;
+	}
+	if (a->k8s.source == RS_K8S_OFF)
+		return RS_EXIT_OK;
+	a->pl.procs.pods = &a->k8s.pods;
+	a->pl.procs.node = str_c(a->k8s.node);
+	a->pl.procs.pods_wait_ns = cfg->k8s_wait;
+	return RS_EXIT_OK;
+}
+
 static void on_status(void *arg, struct rs_status *s)
 {
 	struct agent *a = arg;
@@ -548,6 +573,7 @@ static void on_status(void *arg, struct rs_status *s)
 		.started_ns = a->started_ns,
 		.last_record_ns = a->last_record_ns,
 		.rights = &a->rights,
+		.k8s = &a->k8s,
 	};
 
 	s->command = rs_command_info[cfg->command].name;
@@ -669,6 +695,8 @@ static int start(struct agent *a)
 	rc = open_control(a);
 	if (!rc)
 		rc = open_output(a);
+	if (!rc && !a->record)
+		rc = open_k8s(a);
 	if (rc)
 		return rc;
 	if (a->cfg->cmd) {
@@ -762,6 +790,7 @@ static void release(struct agent *a)
 	}
 	rs_out_close(&a->out);
 	rs_exporters_close(&a->exporters);
+	rs_k8s_close(&a->k8s);
 	rs_sampler_release(&a->sampler);
 	rs_reload_release(&a->reload);
 	rs_loop_timer_stop(&a->loop, &a->drain);

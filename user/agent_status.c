@@ -192,6 +192,23 @@ static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
 	to->last_error = o->err ? strerror(-o->err) : "";
 }
 
+static void add_kubernetes(struct rs_status *s, const struct rs_agent_view *v)
+{
+	static const char *const source[] = { "", "api", "kubelet", "" };
+	const struct rs_watch *w = &v->k8s->watch;
+
+	s->k8s_source = source[v->k8s->source];
+	s->k8s_target = rs_status_str(s, str_c(v->k8s->base));
+	s->k8s_node = rs_status_str(s, str_c(v->k8s->node));
+	s->k8s_synced = w->synced;
+	s->k8s_failing = w->failures > 0;
+	s->k8s_pods = v->k8s->pods.nlive;
+	s->k8s_deleted = v->k8s->pods.ndeleted;
+	s->k8s_last_ok_age_ns = age(v->now_ns, w->last_ok_ns);
+	s->k8s_last_error_age_ns = age(v->now_ns, w->last_err_ns);
+	s->k8s_last_error = rs_status_str(s, str_c(w->last_error));
+}
+
 void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 {
 	struct rs_kernel_usage u;
@@ -214,6 +231,8 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	} else {
 		add_exporter(s, v);
 	}
+	if (v->k8s->source == RS_K8S_API || v->k8s->source == RS_K8S_KUBELET)
+		add_kubernetes(s, v);
 	s->user = v->pl->n;
 	rs_kernel_counters(v->kernel, s->kernel_counters);
 	s->capabilities =

@@ -5,6 +5,7 @@
 
 #include "export/exporters.h"
 #include "export/out.h"
+#include "k8s/k8s.h"
 #include "kernel/kernel.h"
 #include "pipeline.h"
 #include "sandbox/sandbox.h"
@@ -19,6 +20,7 @@ struct rs_agent_view {
 	uint64_t now_ns, started_ns;	      /* CLOCK_MONOTONIC */
 	uint64_t last_record_ns;	      /* 0: none yet */
 	const struct rs_sandbox *rights;
+	const struct rs_k8s *k8s;
 };
 
 /* s comes from rs_status_init(). */

@@ -234,7 +234,13 @@ static size_t write_body(char *from, size_t size, size_t n, void *arg)
 {
 	struct rs_http_req *r = arg;
 	size_t bytes = size * n;
+	long status = 0;
 
+	if (r->on_body) {
+		curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+		if (status == 200)
+			return r->on_body(r->arg, str_of(from, bytes)) ? bytes : 0;
+	}
 	if (r->body_len + bytes > RS_HTTP_ANSWER_MAX) {
 		r->too_big = true;
 		return 0;
@@ -336,6 +342,19 @@ static void set_options(struct rs_http_req *r, const struct rs_http_conf *c, con
 	if (c->http2 && !tls && curl_version_info(CURLVERSION_NOW)->version_num < 0x080000) {
 		curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
+	}
+	if (c->no_proxy)
+		curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+	if (c->insecure) {
+		curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+	if (c->idle_ns) {
+		curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (to_ms(c->idle_ns) + 999) / 1000);
+		curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+		curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 15L);
+		curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 5L);
 	}
 	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, write_body);
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, r);

@@ -39,7 +39,10 @@ struct rs_http_conf {
 	const char *userpwd;	     /* "user:password", percent-encoded */
 	const char *user_agent;
 	bool http2;	     /* HTTP/2 at once, without TLS too (gRPC) */
+	bool no_proxy;	     /* whatever the environment says */
+	bool insecure;	     /* the server's certificate is not checked */
 	uint64_t timeout_ns; /* of a whole request; 0: none */
+	uint64_t idle_ns;    /* nothing has come for so long: it is broken off; 0: never */
 };
 
 struct rs_http_req {
@@ -55,6 +58,9 @@ struct rs_http_req {
 	size_t len; /* bytes of all iovecs */
 	/* Each header line of the answer, trailers too; name as the server wrote it. May be NULL. */
 	void (*on_header)(void *arg, struct str name, struct str value);
+	/* The body of an answer with status 200, as it comes, instead of into `body`; false: break it off. May
+	 * be NULL. */
+	bool (*on_body)(void *arg, struct str bytes);
 	void (*done)(void *arg, struct rs_http_req *r);
 	void *arg;
 

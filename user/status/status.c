@@ -377,6 +377,23 @@ static json_t *usage(const struct rs_status *s)
 	return o;
 }
 
+static json_t *kubernetes(const struct rs_status *s)
+{
+	json_t *o = json_object();
+
+	set_str(o, "source", s->k8s_source);
+	set_str(o, "target", s->k8s_target);
+	set_str(o, "node", s->k8s_node);
+	json_object_set_new(o, "synced", json_boolean(s->k8s_synced));
+	json_object_set_new(o, "failing", json_boolean(s->k8s_failing));
+	set_num(o, "pods", s->k8s_pods);
+	set_num(o, "deleted_pods", s->k8s_deleted);
+	set_age(o, "last_success_age_ns", s->k8s_last_ok_age_ns);
+	set_str(o, "last_error", s->k8s_last_error);
+	set_age(o, "last_error_age_ns", s->k8s_last_error_age_ns);
+	return o;
+}
+
 char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 {
 	static const char *const state[] = { "starting", "capturing", "stopping", "failed" };
@@ -400,6 +417,8 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 	json_object_set_new(o, "protocols", protocols(s));
 	json_object_set_new(o, "ledger", ledger(s));
 	json_object_set_new(o, "exporters", exporters(s));
+	if (s->k8s_source)
+		json_object_set_new(o, "kubernetes", kubernetes(s));
 	json_object_set_new(o, "rights", rights(s));
 	json_object_set_new(o, "usage", usage(s));
 	/* jansson's functions accept NULL, so one missing piece of memory shows only here. */

@@ -400,6 +400,30 @@ static void put_cost(FILE *out, const struct rs_view *v, const json_t *o)
 	fputc('\n', out);
 }
 
+static void put_kubernetes(FILE *out, const struct rs_view *v, const json_t *o)
+{
+	const json_t *k = json_object_get(o, "kubernetes");
+	bool failing = json_is_true(json_object_get(k, "failing"));
+	bool synced = json_is_true(json_object_get(k, "synced"));
+	char line[1100];
+	struct facts f;
+
+	if (!k)
+		return;
+	facts_begin(&f, out, v, "Kubernetes");
+	fact(&f, "", "%s pods of %s", COUNT(num(k, "pods")), TEXT(k, "node", 60));
+	fact(&f, synced ? "" : v->style.red, synced ? "by %s" : "not yet by %s",
+	     TEXT(k, "source", 0));
+	if (json_object_get(k, "last_success_age_ns"))
+		fact(&f, "", "heard of %s ago", DURATION(num(k, "last_success_age_ns")));
+	fputc('\n', out);
+	if (!failing)
+		return;
+	snprintf(line, sizeof(line), "%s: %s", TEXT(k, "target", 200), TEXT(k, "last_error", 0));
+	fprintf(out, "    ");
+	prose(out, v, v->style.red, 4, line);
+}
+
 static void put_rights(FILE *out, const struct rs_view *v, const json_t *o)
 {
 	const json_t *r = json_object_get(o, "rights");
@@ -750,6 +774,7 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out)
 	put_losses(out, v, o);
 	put_exports(out, v, o);
 	put_cost(out, v, o);
+	put_kubernetes(out, v, o);
 	put_rights(out, v, o);
 	put_failed_probes(out, v, o);
 	put_services(out, v, o);
@@ -915,6 +940,9 @@ int rs_view_dump(struct str json, FILE *out)
 		  KEYS("service", "kind", "spans", "errors", "p50_ns", "p99_ns"));
 	dump_row(out, "rights", json_object_get(o, "rights"),
 		 KEYS("capabilities", "no_new_privs", "seccomp", "refused_calls"));
+	dump_row(out, "kubernetes", json_object_get(o, "kubernetes"),
+		 KEYS("source", "target", "node", "synced", "failing", "pods", "deleted_pods",
+		      "last_success_age_ns", "last_error", "last_error_age_ns"));
 	json_decref(o);
 	return 0;
 }

@@ -65,6 +65,8 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out);
  *   usage     cpu_user_ns cpu_system_ns rss_bytes map_bytes bpf_run_ns bpf_runs
  *   service   service kind spans errors p50_ns p99_ns
  *   rights    capabilities no_new_privs seccomp refused_calls
+ *   kubernetes  source target node synced failing pods deleted_pods last_success_age_ns last_error
+ *             last_error_age_ns
  */
 int rs_view_dump(struct str json, FILE *out);
 
