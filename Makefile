@@ -298,6 +298,17 @@ check-receivers: $(B)/feed ## exporters against a real Collector, Datadog's test
 	$(Q)python3 tests/receivers/check_receivers.py $(B)/feed $(T)
 .PHONY: check-export check-receivers
 
+# Pods of a node as they come and go, without the agent around it.
+$(B)/follow: tests/k8s/follow.c $(B)/libringspan.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) $(LDFLAGS) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
+check-k8s: ## pods from a stand-in for the API server and kubelet, and all that goes wrong; no root (T=name)
+	$(Q)$(MAKE) --no-print-directory CONFIG=asan build/asan/follow
+	$(Q)$(MAKE) --no-print-directory $(B)/follow
+	$(Q)python3 tests/k8s/check.py build/asan/follow $(or $(T),Follows)
+	$(Q)[ -n "$(T)" ] || python3 tests/k8s/check.py $(B)/follow Much
+.PHONY: check-k8s
+
 lint-light: ## layers, banned calls, header self-sufficiency, record padding
 	$(Q)tests/lint/check-layers
 	$(Q)tests/lint/check-source

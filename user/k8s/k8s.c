@@ -50,12 +50,14 @@ static void on_event(void *arg, enum rs_watch_event ev, struct str json)
 /* In a cluster these are set, and the service account's files are mounted. */
 static bool in_cluster(const struct rs_config *cfg)
 {
-	return cfg->k8s_api || (getenv("KUBERNETES_SERVICE_HOST") && access(cfg->k8s_token, R_OK) == 0);
+	return cfg->k8s_api ||
+	       (getenv("KUBERNETES_SERVICE_HOST") && access(cfg->k8s_token, R_OK) == 0);
 }
 
 static int api_base(struct rs_k8s *k, const struct rs_config *cfg, char *err, size_t size)
 {
-	const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+	const char *host = getenv("KUBERNETES_SERVICE_HOST"),
+		   *port = getenv("KUBERNETES_SERVICE_PORT");
 	bool v6 = host && strchr(host, ':');
 
 	if (cfg->k8s_api) {
@@ -64,7 +66,9 @@ static int api_base(struct rs_k8s *k, const struct rs_config *cfg, char *err, si
 		snprintf(k->base, sizeof(k->base), "https://%s%s%s:%s", v6 ? "[" : "", host,
 			 v6 ? "]" : "", port && *port ? port : "443");
 	} else {
-		snprintf(err, size, "--k8s-source api: this is not in a cluster; name the server by --k8s-api");
+		snprintf(
+			err, size,
+			"--k8s-source api: this is not in a cluster; name the server by --k8s-api");
 		return -EINVAL;
 	}
 	while (*k->base && k->base[strlen(k->base) - 1] == '/')
@@ -82,7 +86,8 @@ static int node_name(struct rs_k8s *k, const struct rs_config *cfg, char *err, s
 		k->node[0] = 0;
 	escaped = *k->node ? curl_easy_escape(NULL, k->node, 0) : NULL;
 	if (!escaped) {
-		snprintf(err, size, "the node's name is not known: give it by NODE_NAME or --k8s-node");
+		snprintf(err, size,
+			 "the node's name is not known: give it by NODE_NAME or --k8s-node");
 		return -EINVAL;
 	}
 	snprintf(k->query, sizeof(k->query), "&fieldSelector=spec.nodeName%%3D%s", escaped);

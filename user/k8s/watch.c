@@ -11,19 +11,19 @@
 #include "base/hash.h"
 #include "base/json.h"
 
-#define MS	     1000000ull
-#define SEC	     1000000000ull
-#define PAGE	     500	 /* objects of a page, where the server does pages */
-#define WATCH_S	     290	 /* a watch's length; the server ends it */
-#define WATCH_IDLE   (100 * SEC) /* bookmarks come about every minute */
-#define LIST_IDLE    (15 * SEC)	 /* a server that has stopped in the middle */
-#define WAIT_FIRST   (200 * MS)
-#define WAIT_MAX     (30 * SEC)
-#define WAIT_RIGHTS  (10 * SEC) /* 403: nothing is gained by asking often */
-#define SHORT_LIFE   (1 * SEC)	/* a watch that ends sooner than this with nothing in it has failed */
-#define HURRY	     (1 * SEC)
-#define TOKEN_MAX    (16 * 1024)
-#define HEADER_ROOM  7900 /* bytes of a token that go into a header (http.c) */
+#define MS	    1000000ull
+#define SEC	    1000000000ull
+#define PAGE	    500		/* objects of a page, where the server does pages */
+#define WATCH_S	    290		/* a watch's length; the server ends it */
+#define WATCH_IDLE  (100 * SEC) /* bookmarks come about every minute */
+#define LIST_IDLE   (15 * SEC)	/* a server that has stopped in the middle */
+#define WAIT_FIRST  (50 * MS)
+#define WAIT_MAX    (30 * SEC)
+#define WAIT_RIGHTS (10 * SEC) /* 403: nothing is gained by asking often */
+#define SHORT_LIFE  (1 * SEC) /* a watch that ends sooner than this with nothing in it has failed */
+#define HURRY	    (1 * SEC)
+#define TOKEN_MAX   (16 * 1024)
+#define HEADER_ROOM 7900 /* bytes of a token that go into a header (http.c) */
 
 void rs_watch_init(struct rs_watch *w, const struct rs_watch_opts *o)
 {
@@ -214,10 +214,10 @@ static void wait_for(struct rs_watch *w, uint64_t ns)
 	w->at_ns = rs_clock_mono() + ns;
 }
 
-/* In a row: 0.2 s, 0.4 s, … 30 s, and up to a quarter more: nodes should not come together. */
+/* In a row: 0.05 s, 0.1 s, … 30 s, and up to a quarter more: nodes should not come together. */
 static void back_off(struct rs_watch *w, uint64_t at_least)
 {
-	uint32_t n = w->failures < 8 ? w->failures : 8;
+	uint32_t n = w->failures < 10 ? w->failures : 10;
 	uint64_t ns = WAIT_FIRST << n;
 
 	w->failures++;
@@ -237,15 +237,40 @@ static void forget_list(struct rs_watch *w)
 	w->version[0] = w->next[0] = 0;
 }
 
+/* An error's body is a Status object: its message is for people. */
+static void explain(const struct rs_http_req *r, char *buf, size_t size)
+{
+	struct str key, message = STR_NONE;
+	struct rs_arena mem;
+	struct rs_json j;
+
+	rs_http_explain(r, buf, size);
+	if (r->rc != CURLE_OK || !r->body_len)
+		return;
+	rs_arena_init(&mem, 1024, 64 * 1024);
+	rs_json_init(&j, str_of(r->body, r->body_len), &mem);
+	if (rs_json_peek(&j) == RS_JSON_OBJECT && rs_json_object(&j)) {
+		while (!message.len && rs_json_key(&j, &key)) {
+			if (str_eq(key, STR("message")))
+				message = text_of(&j);
+			else
+				rs_json_skip(&j);
+		}
+	}
+	if (message.len)
+		snprintf(buf, size, "HTTP %ld: %.*s", r->status, STR_ARG(str_at(message, 0, size)));
+	rs_arena_release(&mem);
+}
+
 static void fail(struct rs_watch *w)
 {
 	const struct rs_http_req *r = &w->req;
 	uint64_t at_least = 0;
-	char why[160];
+	char why[224];
 
 	if (w->state == RS_WATCH_LISTING)
 		forget_list(w);
-	rs_http_explain(r, why, sizeof(why));
+	explain(r, why, sizeof(why));
 	if (r->rc == CURLE_WRITE_ERROR)
 		snprintf(why, sizeof(why), "what it answers is not such a list");
 	if (r->rc == CURLE_OK && r->status == 410) {
@@ -339,9 +364,10 @@ static void start(struct rs_watch *w)
 	if (!list) {
 		w->state = RS_WATCH_WATCHING;
 		conf.idle_ns = WATCH_IDLE;
-		n = snprintf(url, sizeof(url),
-			     "%s%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s%s",
-			     w->o.base, w->o.path, WATCH_S, w->version, w->o.query);
+		n = snprintf(
+			url, sizeof(url),
+			"%s%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%s%s",
+			w->o.base, w->o.path, WATCH_S, w->version, w->o.query);
 	} else if (w->o.poll_ns) {
 		w->state = RS_WATCH_LISTING;
 		conf.idle_ns = LIST_IDLE;

@@ -49,14 +49,14 @@ struct rs_watch {
 	enum rs_watch_state state;
 	struct rs_http_req req;
 	struct rs_split split;
-	char version[64];	/* to watch from; empty: list first */
-	char next[2048];	/* continue token of the next page; empty: none */
-	bool fresh;		/* list from the store, not from the cache */
-	bool synced;		/* a whole list was read, and its changes since are known */
-	bool expired, stopped;	/* of the running watch: the server said so in it */
+	char version[64];      /* to watch from; empty: list first */
+	char next[2048];       /* continue token of the next page; empty: none */
+	bool fresh;	       /* list from the store, not from the cache */
+	bool synced;	       /* a whole list was read, and its changes since are known */
+	bool expired, stopped; /* of the running watch: the server said so in it */
 	uint64_t at_ns, started_ns;
-	uint64_t seen;		/* objects of the running request */
-	uint32_t failures;	/* in a row */
+	uint64_t seen;	   /* objects of the running request */
+	uint32_t failures; /* in a row */
 
 	/* For status: */
 	uint64_t lists, events, failed;

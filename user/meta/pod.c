@@ -60,13 +60,29 @@ static bool array(struct rs_json *j)
 	return false;
 }
 
+/* Room for one more of n elements: arrays begin with 4 and double. What was there is moved. */
+static bool room(struct rs_pod *p, void **list, uint32_t n, size_t size)
+{
+	uint32_t cap = n < 4 ? 4 : n * 2;
+	void *more;
+
+	if (n == RS_POD_LIST_MAX)
+		return false;
+	if (n && (n < 4 || n & (n - 1)))
+		return true;
+	more = rs_arena_alloc(&p->mem, cap * size);
+	if (more && n)
+		memcpy(more, *list, n * size);
+	if (more)
+		*list = more;
+	return more != NULL;
+}
+
 /* Keys borrow the text: what is kept is copied. */
 static void add_kv(struct rs_pod *p, struct rs_pod_kv **list, uint32_t *n, struct str key,
 		   struct str value)
 {
-	if (!*list)
-		*list = rs_arena_alloc(&p->mem, RS_POD_LIST_MAX * sizeof(**list));
-	if (*list && *n < RS_POD_LIST_MAX)
+	if (room(p, (void **)list, *n, sizeof(**list)))
 		(*list)[(*n)++] = (struct rs_pod_kv){ rs_arena_str(&p->mem, key), value };
 }
 
@@ -164,9 +180,7 @@ static struct rs_pod_container *container_named(struct rs_pod *p, struct str nam
 		if (str_eq(p->containers[i].name, name))
 			return &p->containers[i];
 	}
-	if (!p->containers)
-		p->containers = rs_arena_alloc(&p->mem, RS_POD_LIST_MAX * sizeof(*p->containers));
-	if (!p->containers || p->ncontainers == RS_POD_LIST_MAX)
+	if (!room(p, (void **)&p->containers, p->ncontainers, sizeof(*p->containers)))
 		return NULL;
 	p->containers[p->ncontainers] = (struct rs_pod_container){ .name = name };
 	return &p->containers[p->ncontainers++];
