@@ -172,7 +172,11 @@ $(B)/traffic: tests/vm/traffic.c
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -static -o $@ $<
 
-check-vm: all $(B)/traffic ## the agent on kernels 5.10 to the newest, in emulated machines
+$(B)/caps: tests/vm/caps.c
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -static -o $@ $<
+
+check-vm: all $(B)/traffic $(B)/caps ## the agent on kernels 5.10 to the newest, in emulated machines
 	$(Q)tests/vm/run.sh $(B) $(ARGS) || [ $$? = 77 ]
 .PHONY: check-vm
 
@@ -364,6 +368,17 @@ deb: all ## Debian package: build/ringspan_VERSION_ARCH.deb
 	$(Q)rm -rf build/deb
 	$(Q)$(MAKE) --no-print-directory install DESTDIR=build/deb PREFIX=/usr
 	$(Q)deploy/deb/build build/deb $(VERSION) build/ringspan_$(VERSION)_$(DEB_ARCH).deb
+check-deploy: all ## chart, manifests, image, package, unit, examples, without a cluster (T=name)
+	$(Q)$(DIFF_PYTHON) tests/deploy/check_deploy.py $(T)
+.PHONY: check-deploy
+# The image on a real one-node Kubernetes.
+$(B)/app: tests/deploy/app.c
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -static -s -o $@ $<
+check-k8s: $(B)/app ## the image, started by the chart, on a real Kubernetes (root; RINGSPAN_K8S_NODE: its tool's folder)
+	$(Q)$(MAKE) --no-print-directory image IMAGE=localhost/ringspan:check
+	$(Q)tests/deploy/run_k8s.sh build/ringspan-image.tar $(B)/app $(T) || [ $$? = 77 ]
+.PHONY: check-k8s
 HELM ?= helm
 manifests: ## deploy/kubernetes/base/ringspan.yaml from the chart (HELM=helm)
 	$(Q)deploy/kubernetes/render $(HELM) > build/manifests.yaml && cp build/manifests.yaml deploy/kubernetes/base/ringspan.yaml

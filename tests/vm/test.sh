@@ -30,8 +30,25 @@ by_name() {
 	[ "$spans" = 400 ]
 }
 
+# With the capabilities that the manifests give for this kernel (deploy/helm, docs/deploy.md), and no others; what the
+# agent keeps of them once it captures.
+as_in_pod() {
+	caps=BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH
+	case $(uname -r) in
+	5.10.*) caps=$caps,SYS_ADMIN,SYS_RESOURCE ;;
+	5.* | 6.[0-5].*) caps=$caps,SYS_ADMIN ;;
+	esac
+	caps "$caps" ringspan trace --format json -o /tmp/spans.json --log-level debug -- traffic >/tmp/out 2>&1
+	rc=$?
+	grep -v '^ringspan: debug: libbpf' /tmp/out
+	spans=$(grep -c '"kind"' /tmp/spans.json)
+	echo "as in a pod ($caps): exit $rc, $spans spans"
+	[ "$rc" = 0 ] && [ "$spans" = 400 ] && grep -q 'sandbox: capabilities' /tmp/out && ! grep -q refused /tmp/out
+}
+
 ringspan check || fail=1
 trace auto || fail=1
 trace syscall || fail=1
 by_name || fail=1
+as_in_pod || fail=1
 exit $fail

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is shipped beside the program, without a cluster: check_deploy.py [NAME…].
+
+Chart and manifests against the published schemas, image, package, unit, examples. What needs a tool that cannot be had
+here is skipped with the reason. `make check-k8s` runs the rest on a real Kubernetes.
+"""
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import yaml
+
+import tools
+from tools import CHART, HERE, TOP, Failed, Skipped, expect, run
+
+RINGSPAN = TOP + "/build/ringspan"
+EXAMPLES = TOP + "/deploy/examples"
+MODELS = "kubernetes-models@4.5.0"
+
+
+def documents(text):
+    return [d for d in yaml.safe_load_all(text) if d]
+
+
+def template(*args, kube="1.35.0"):
+    helm, _ = tools.tools()
+    return run(helm, "template", "ringspan", CHART, "-n", "ringspan", "--kube-version", kube, *args)
+
+
+def kustomize(path):
+    _, kubectl = tools.tools()
+    return run(kubectl, "kustomize", path)
+
+
+def agent(docs):
+    pod = next(d for d in docs if d["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    return pod, pod["containers"][0]
+
+
+def models():
+    place = os.path.join(tools.CACHE, "models")
+    if not os.path.exists(place + "/node_modules/kubernetes-models"):
+        if not shutil.which("npm"):
+            raise Skipped("no npm to fetch the schemas with")
+        os.makedirs(place, exist_ok=True)
+        done = run("npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", MODELS, cwd=place, ok=False,
+                   timeout=300)
+        if done.returncode:
+            raise Skipped(f"the schemas cannot be fetched: {done.stderr.strip()[-200:]}")
+    return place + "/node_modules"
+
+
+def validate(docs):
+    done = subprocess.run(["node", HERE + "/schema.js", models()], input=json.dumps(docs), capture_output=True, text=True)
+    return done.stdout.strip().split("\n") if done.returncode else []
+
+
+def schemas_reject_what_is_wrong():
+    """The check itself: an unknown field, a wrong type, a missing field."""
+    good = documents(template())
+    expect(validate(good) == [], validate(good))
+    for change, word in ((lambda c: c.update(imagePullPolice="x"), "unknown field"),
+                         (lambda c: c["securityContext"].update(runAsUser="root"), "integer"),
+                         (lambda c: c.pop("name"), "name")):
+        docs = documents(template())
+        change(agent(docs)[1])
+        expect(any(word in fault for fault in validate(docs)), f"{word}: {validate(docs)}")
+
+
+def chart_gives_valid_objects():
+    helm, _ = tools.tools()
+    run(helm, "lint", "--strict", CHART)
+    for kernel in ("6.6", "5.11", "5.10"):
+        for kube in {"6.6": ("1.20.0", "1.35.0"), "5.11": ("1.29.0",), "5.10": ("1.35.0",)}[kernel]:
+            docs = documents(template("--set", f"kernel={kernel},injection=true,spool.enabled=true,priorityClassName=high",
+                                      "--set", "env[0].name=A,env[0].value=b,podLabels.team=a,imagePullSecrets[0].name=s",
+                                      kube=kube))
+            expect(validate(docs) == [], validate(docs))
+    for values in ("bogus=1", "kernel=4.19", "resources.limits.memory=much", "image.pullPolicy=Sometimes"):
+        done = run(helm, "template", "x", CHART, "--set", values, ok=False)
+        expect(done.returncode and "schema" in done.stderr, f"{values} is taken: {done.stderr[-200:]}")
+
+
+def least_privilege():
+    """What the pods may do, said once more here."""
+    want = ["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH"]
+    for kernel, more in (("6.6", []), ("5.11", ["SYS_ADMIN"]), ("5.10", ["SYS_ADMIN", "SYS_RESOURCE"])):
+        docs = documents(template("--set", f"kernel={kernel}"))
+        pod, c = agent(docs)
+        s = c["securityContext"]
+        expect(s["capabilities"] == {"drop": ["ALL"], "add": want + more}, s)
+        expect(not s["privileged"] and not s["allowPrivilegeEscalation"] and s["readOnlyRootFilesystem"], s)
+        expect(s["seccompProfile"] == {"type": "RuntimeDefault"}, s)
+        expect(pod["hostPID"] and not pod.get("hostNetwork") and not pod.get("hostIPC"), pod)
+        expect(not any("hostPath" in v for v in pod["volumes"]), pod["volumes"])
+        role = next(d for d in docs if d["kind"] == "ClusterRole")
+        expect(role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}], role)
+        expect({p["httpGet"]["path"] for p in (c["livenessProbe"], c["readinessProbe"])} == {"/healthz", "/readyz"}, c)
+
+
+def kustomize_is_the_chart():
+    helm, _ = tools.tools()
+    made = run(TOP + "/deploy/kubernetes/render", helm)
+    with open(TOP + "/deploy/kubernetes/base/ringspan.yaml", encoding="utf-8") as f:
+        expect(f.read() == made, "deploy/kubernetes/base/ringspan.yaml is not the chart's: make manifests HELM=…")
+    for overlay, kernel in (("base", "6.6"), ("kernel-5.11", "5.11"), ("kernel-5.10", "5.10")):
+        docs = documents(kustomize(f"{TOP}/deploy/kubernetes/{overlay}"))
+        expect(validate(docs) == [], validate(docs))
+        other = agent(documents(template("--set", f"kernel={kernel}", kube="1.30.0")))
+        expect(agent(docs) == other, f"{overlay} differs from the chart with kernel={kernel}")
+    docs = documents(kustomize(f"{TOP}/deploy/kubernetes/before-1.30"))
+    expect(validate(docs) == [] and "appArmorProfile" not in agent(docs)[1]["securityContext"], docs)
+
+
+def configs():
+    """(name, text) of each ringspan configuration that is shipped."""
+    with open(TOP + "/deploy/ringspan.yaml", encoding="utf-8") as f:
+        yield "deploy/ringspan.yaml", f.read()
+    for path in (CHART + "/values.yaml", EXAMPLES + "/otel-gateway/values.yaml", EXAMPLES + "/datadog/values.yaml"):
+        with open(path, encoding="utf-8") as f:
+            yield path, yaml.safe_dump(yaml.safe_load(f)["config"])
+
+
+def configurations_are_ringspans():
+    for name, text in configs():
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write(text)
+            f.flush()
+            done = run(RINGSPAN, "config", "check", f.name, ok=False)
+            expect(done.returncode == 0, f"{name}: {done.stderr}")
+
+
+def image_runs_alone():
+    """The image's files are enough, and reproducible; the archive is what engines read."""
+    with tempfile.TemporaryDirectory() as d:
+        run(TOP + "/deploy/image/rootfs", RINGSPAN, d + "/root")
+        first = run(TOP + "/deploy/image/oci", d + "/a.tar", "localhost/x:1", d + "/root", "1")
+        run(TOP + "/deploy/image/oci", d + "/b.tar", "localhost/x:1", d + "/root", "1")
+        with open(d + "/a.tar", "rb") as a, open(d + "/b.tar", "rb") as b:
+            expect(a.read() == b.read(), "two builds differ")
+        print(f"measured: image: {first.strip().split(', ', 1)[1]}")
+        os.mkdir(d + "/layout")
+        run("tar", "-xf", d + "/a.tar", "-C", d + "/layout")
+        with open(d + "/layout/index.json", encoding="utf-8") as f:
+            manifest = json.load(f)["manifests"][0]
+        for descriptor in walk(d + "/layout", manifest):
+            blob = f"{d}/layout/blobs/{descriptor['digest'].replace(':', '/')}"
+            expect(os.path.getsize(blob) == descriptor["size"], descriptor)
+            expect(run("sha256sum", blob).split()[0] == descriptor["digest"].split(":")[1], descriptor)
+        expect(not os.path.exists(d + "/root/bin/sh"), "there is a shell")
+        if os.geteuid() == 0:
+            expect("ringspan " in run("chroot", d + "/root", "/usr/bin/ringspan", "version"), "it does not run")
+
+
+def walk(layout, descriptor):
+    yield descriptor
+    with open(f"{layout}/blobs/{descriptor['digest'].replace(':', '/')}", encoding="utf-8") as f:
+        manifest = json.load(f)
+    yield manifest["config"]
+    yield from manifest["layers"]
+
+
+def package_is_complete():
+    if not shutil.which("dpkg-shlibdeps"):
+        raise Skipped("no dpkg-dev")
+    run("make", "-s", "-C", TOP, "deb", timeout=600)
+    deb = next(f"{TOP}/build/{n}" for n in sorted(os.listdir(TOP + "/build")) if n.endswith(".deb"))
+    fields = dict(l.split(": ", 1) for l in run("dpkg-deb", "-f", deb).splitlines() if not l.startswith(" "))
+    expect("libbpf" in fields["Depends"] and "libseccomp2" in fields["Depends"], fields)
+    files = {l.split()[-1] for l in run("dpkg-deb", "-c", deb).splitlines()}
+    for path in ("./usr/bin/ringspan", "./etc/ringspan.yaml", "./usr/lib/systemd/system/ringspan.service",
+                 "./usr/share/man/man1/ringspan.1.gz", "./usr/share/bash-completion/completions/ringspan",
+                 "./usr/share/doc/ringspan/copyright"):
+        expect(path in files, f"{path} is missing")
+    with tempfile.TemporaryDirectory() as d:
+        run("dpkg-deb", "-x", deb, d)
+        expect("ringspan " in run(d + "/usr/bin/ringspan", "version"), "it does not run")
+        run(d + "/usr/bin/ringspan", "config", "check", d + "/etc/ringspan.yaml")
+
+
+def unit_is_hardened():
+    if not shutil.which("systemd-analyze"):
+        raise Skipped("no systemd-analyze")
+    with tempfile.TemporaryDirectory() as d, open(TOP + "/deploy/systemd/ringspan.service", encoding="utf-8") as f:
+        unit = d + "/ringspan.service"
+        with open(unit, "w", encoding="utf-8") as out:
+            out.write(f.read().replace("@PREFIX@/bin/ringspan", RINGSPAN))
+        done = run("systemd-analyze", "verify", "--man=no", unit, ok=False)
+        expect("ringspan.service" not in done.stderr, done.stderr)
+        done = run("systemd-analyze", "security", "--offline=yes", "--threshold=40", unit, ok=False)
+        if "Unknown option" in done.stderr or "unrecognized option" in done.stderr:
+            raise Skipped("systemd-analyze is too old for --offline")
+        expect(done.returncode == 0, f"more exposed than 4.0: {done.stdout.strip().splitlines()[-1:]}")
+
+
+# -- the other programs ----------------------------------------------------------------------------------------------
+
+DATADOG_KEYS = {  # https://docs.datadoghq.com/agent: config_template.yaml
+    "api_key": str, "site": str, "apm_config": {
+        "enabled": bool, "receiver_port": int, "receiver_socket": str, "apm_non_local_traffic": bool,
+        "max_traces_per_second": (int, float)}}
+DATADOG_VALUES = {  # https://github.com/DataDog/helm-charts: charts/datadog/values.yaml
+    "datadog": {"apiKeyExistingSecret": str, "site": str, "apm": {"portEnabled": bool, "port": int}, "logs": {"enabled": bool}},
+    "agents": {"enabled": bool}}
+
+
+def known(value, keys, where):
+    for key, inner in value.items():
+        expect(key in keys, f"{where}.{key} is no documented key")
+        if isinstance(keys[key], dict):
+            known(inner, keys[key], f"{where}.{key}")
+        else:
+            expect(isinstance(inner, keys[key]), f"{where}.{key}: {inner!r}")
+
+
+def datadog_files_have_documented_keys():
+    """The agent itself cannot be had here: this is no run of it."""
+    for name, keys in (("datadog.yaml", DATADOG_KEYS), ("datadog-values.yaml", DATADOG_VALUES)):
+        with open(f"{EXAMPLES}/datadog/{name}", encoding="utf-8") as f:
+            known(yaml.safe_load(f), keys, name)
+
+
+def gateway_objects_are_valid():
+    docs = documents(kustomize(EXAMPLES + "/otel-gateway"))
+    expect(validate(docs) == [], validate(docs))
+    for values in ("otel-gateway", "datadog"):
+        docs = documents(template("-f", f"{EXAMPLES}/{values}/values.yaml"))
+        expect(validate(docs) == [], validate(docs))
+
+
+def main():
+    cases = [schemas_reject_what_is_wrong, chart_gives_valid_objects, least_privilege, kustomize_is_the_chart,
+             configurations_are_ringspans, image_runs_alone, package_is_complete, unit_is_hardened,
+             datadog_files_have_documented_keys, gateway_objects_are_valid]
+    return tools.main(cases, sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
