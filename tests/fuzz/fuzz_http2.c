@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * HTTP/2 through l7, whole and in pieces. First byte: bit 0 client, bit 1 without the preface (from the middle),
+ * bits 2-7 seed of the pieces' sizes. Then orders, by the three low bits of a byte; bit 3: to the client:
+ *   0-4  a frame: type, flags, stream, n, and n bytes
+ *   5    n: n bytes as they are
+ *   6    n: n bytes are lost
+ *   7    n: n * 16 bytes behind the last ones were not captured
+ * Checked: every byte and message is accounted for and all memory comes back; the same messages however records are
+ * cut, as long as nothing is missing and nothing had to be looked for.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "drive.h"
+#include "fuzz.h"
+
+struct pieces {
+	uint32_t seed;
+	size_t max; /* 0: whole */
+};
+
+static void send_pieces(struct drive *d, enum drive_side side, struct str bytes, struct pieces *p)
+{
+	while (bytes.len) {
+		size_t n = bytes.len;
+
+		if (p->max) {
+			p->seed = p->seed * 1664525u + 1013904223u;
+			n = 1 + (p->seed >> 16) % p->max;
+		}
+		drive_send(d, side, str_at(bytes, 0, n));
+		bytes = str_from(bytes, n);
+	}
+}
+
+static struct str take(struct str *in, size_t n)
+{
+	struct str s = str_at(*in, 0, n);
+
+	*in = str_from(*in, n);
+	return s;
+}
+
+static size_t number(struct str *in)
+{
+	struct str s = take(in, 1);
+
+	return s.len ? (uint8_t)s.ptr[0] : 0;
+}
+
+static void frame(struct drive *d, enum drive_side side, struct str *in, struct pieces *p)
+{
+	struct str head = take(in, 3), content;
+	char bytes[9 + 255];
+	size_t n = number(in);
+
+	if (head.len < 3)
+		return;
+	content = take(in, n);
+	memset(bytes, 0, 9);
+	bytes[2] = (char)content.len;
+	bytes[3] = head.ptr[0];
+	bytes[4] = head.ptr[1];
+	bytes[8] = head.ptr[2];
+	if (content.len)
+		memcpy(bytes + 9, content.ptr, content.len);
+	send_pieces(d, side, str_of(bytes, 9 + content.len), p);
+}
+
+/* Returns whether nothing was missing by order. */
+static bool play(struct drive *d, struct str in, bool start, struct pieces p)
+{
+	bool whole = start;
+
+	if (start) {
+		send_pieces(d, TO_SERVER, STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), &p);
+		send_pieces(d, TO_CLIENT, str_of("\0\0\0\4\0\0\0\0\0", 9), &p);
+	}
+	while (in.len) {
+		size_t order = number(&in);
+		enum drive_side side = order & 8 ? TO_CLIENT : TO_SERVER;
+
+		switch (order & 7) {
+		case 5:
+			send_pieces(d, side, take(&in, number(&in)), &p);
+			break;
+		case 6:
+			drive_lose(d, side, number(&in));
+			whole = false;
+			break;
+		case 7:
+			drive_cut(d, side, STR_NONE, (uint32_t)number(&in) * 16, STR("12345678"));
+			whole = false;
+			break;
+		default:
+			frame(d, side, &in, &p);
+		}
+	}
+	drive_close(d, RS_CLOSE_ALL);
+	return whole;
+}
+
+static void check_ledger(struct drive *d)
+{
+	rs_l7_release(&d->l7, &d->env);
+	FUZZ_CHECK(drive_conserved(d));
+	FUZZ_CHECK(d->counters.v[RS_C_STREAM_HELD] == 0);
+	for (int i = 0; i < RS_WINDOW_CLASSES; i++)
+		FUZZ_CHECK(d->env.windows.pool[i].in_use == 0);
+	for (int i = 0; i < RS_PROTO_COUNT; i++) {
+		FUZZ_CHECK(d->env.state[i].in_use == 0);
+		for (int k = 0; k < RS_PROTO_POOLS; k++)
+			FUZZ_CHECK(d->env.pool[i][k].in_use == 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const size_t max[] = { 0, 1, 40 };
+	struct drive d[3];
+	bool whole = false;
+
+	if (!size)
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		drive_init(&d[i]);
+		d[i].client = data[0] & 1;
+		whole = play(&d[i], str_of((const char *)data + 1, size - 1), !(data[0] & 2),
+			     (struct pieces){ data[0] >> 2, max[i] });
+		check_ledger(&d[i]);
+	}
+	if (whole && !d[0].counters.v[RS_C_STREAM_OUT_OF_STEP]) {
+		for (int i = 1; i < 3; i++) {
+			if (d[i].len != d[0].len || memcmp(d[i].text, d[0].text, d[0].len) != 0) {
+				fprintf(stderr, "whole:\n%s--- in pieces:\n%s", d[0].text, d[i].text);
+				FUZZ_CHECK(false);
+			}
+		}
+	}
+	for (int i = 0; i < 3; i++)
+		drive_release(&d[i]);
+	return 0;
+}
