@@ -85,8 +85,11 @@ static __always_inline bool rs_is_request(const struct rs_scratch *s, __u64 at, 
 	return false;
 }
 
+#define RS_WHOLE_MAX                                                                               \
+	0x100000 /* bytes of one segment that are copied where framing stands anywhere */
+
 #define RS_PREFACE                                                                                 \
-	0x4854202a20495250 /* "PRI * HT": HTTP/2's connection preface (RFC 9113 3.4) begins so */
+	0x5448202a20495250 /* "PRI * HT": HTTP/2's connection preface (RFC 9113 3.4) begins so */
 
 /*
  * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a
@@ -238,7 +241,9 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->head = open;
 	s->nl = c->nl[dir];
 	s->whole = c->whole;
-	for (int i = 0; i < RS_HEAD_MAX / RS_CAP_MAX + 2; i++) {
+	if (s->whole)
+		s->head = RS_WHOLE_MAX;
+	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX + 2; i++) {
 		if (!rs_part(slot))
 			break;
 	}

@@ -49,7 +49,8 @@ static bool inflate(nghttp2_hd_inflater *inf, struct str block, struct list *l)
 	for (;;) {
 		nghttp2_nv nv;
 		int flags = 0;
-		ssize_t n = nghttp2_hd_inflate_hd2(inf, &nv, &flags, (const uint8_t *)block.ptr, block.len, 1);
+		ssize_t n = nghttp2_hd_inflate_hd2(inf, &nv, &flags, (const uint8_t *)block.ptr,
+						   block.len, 1);
 
 		if (n < 0)
 			return false;
@@ -109,7 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < DECODERS; i++)
 		rs_hpack_init(&h[i], i != LATE, &small, &large);
 	for (unsigned n = 0; in.len > 2; n++) {
-		struct str block = str_at(in, 2, (size_t)((uint8_t)in.ptr[0] << 8 | (uint8_t)in.ptr[1]));
+		struct str block =
+			str_at(in, 2, (size_t)((uint8_t)in.ptr[0] << 8 | (uint8_t)in.ptr[1]));
 
 		in = str_from(in, 2 + block.len);
 		if (!inflate(inf, block, truth)) {

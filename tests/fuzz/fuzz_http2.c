@@ -133,7 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (whole && !d[0].counters.v[RS_C_STREAM_OUT_OF_STEP]) {
 		for (int i = 1; i < 3; i++) {
 			if (d[i].len != d[0].len || memcmp(d[i].text, d[0].text, d[0].len) != 0) {
-				fprintf(stderr, "whole:\n%s--- in pieces:\n%s", d[0].text, d[i].text);
+				fprintf(stderr, "whole:\n%s--- in pieces:\n%s", d[0].text,
+					d[i].text);
 				FUZZ_CHECK(false);
 			}
 		}
