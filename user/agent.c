@@ -446,6 +446,7 @@ static int start_kernel(struct agent *a)
 	opts.inject_refused = refuse_injection(a->cfg);
 	if (opts.inject_refused)
 		rs_warn("--inject: not done: %s", opts.inject_refused);
+	opts.cfg.dns = a->cfg->dns == 0;
 	if (rs_kernel_open(&opts, &a->kernel, &err) || rs_kernel_attach(a->kernel, &err)) {
 		rs_error("%s", err.msg);
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;

@@ -238,8 +238,31 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 		rs_pipeline_flush(pl);
 }
 
+/*
+ * What a client's request went to: the service at the connection's other end when that is on this node, else the
+ * name that its address was asked for by. Kept in the exchange, which may outlive its connection.
+ */
+static void name_peer(struct rs_pipeline *pl, struct rs_open *o)
+{
+	const struct rs_conn *other;
+	struct str name = STR_NONE;
+	bool dns = false;
+
+	if (o->x.role != RS_ROLE_CLIENT || !o->conn || o->x.peer.len)
+		return;
+	other = rs_conns_other_end(&pl->conns, o->conn);
+	if (other && other->proc)
+		name = other->proc->service;
+	if (!name.len) {
+		name = rs_dns_text(o->conn->peer_name);
+		dns = true;
+	}
+	rs_pair_peer(o, name, dns);
+}
+
 void rs_pl_finish(struct rs_pipeline *pl, struct rs_open *o)
 {
+	name_peer(pl, o);
 	rs_trace_end(&pl->trace, o);
 	if (!pl->done && rs_pl_hold(pl, o))
 		return;
@@ -296,7 +319,7 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	c = get_conn(pl, ev->conn, &is_new);
 	if (!c)
 		return;
-	rs_conn_describe(c, ev);
+	rs_conn_describe(&pl->conns, c, ev);
 	c->present = ev->h.flags & RS_EVF_PRESENT;
 	/* A context record may have come before it. */
 	c->synced = (is_new || !c->last_ns) && !c->present;
@@ -307,6 +330,8 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 		rs_pl_set_proc(c, p);
 		apply_rule(pl, c, p->decision.rule);
 	}
+	if (ev->role == RS_ROLE_CLIENT && !c->peer_name)
+		c->peer_name = rs_dns_find(&pl->dns, ev->netns, ev->family, ev->raddr, ev->h.ts_ns);
 	if (ev->role == RS_ROLE_CLIENT && c->synced)
 		rs_trace_connect(&pl->trace, c->info.id, ev->tgid, ev->tid);
 }
@@ -380,6 +405,12 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		c->missed_ns[dir] = ev->h.ts_ns;
 	if (c->l7.s[dir].lost_ns + 1 >= ev->h.ts_ns && !pl->lost_ns)
 		pl->lost_ns = ev->h.ts_ns;
+}
+
+static void on_names(struct rs_pipeline *pl, const struct rs_ev_data *ev)
+{
+	rs_dns_message(&pl->dns, (uint32_t)ev->conn, str_of((const char *)ev->data, ev->cap),
+		       ev->h.ts_ns);
 }
 
 static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
@@ -512,6 +543,9 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 	case RS_EV_DATA:
 		on_data(pl, (const void *)ev);
 		break;
+	case RS_EV_NAMES:
+		on_names(pl, (const void *)ev);
+		break;
 	case RS_EV_CLOSE:
 		on_close(pl, (const void *)ev);
 		break;
@@ -555,6 +589,8 @@ void rs_pipeline_gauges(struct rs_pipeline *pl)
 	pl->n.v[RS_C_EXPORT_SPANS] = pl->n.v[RS_C_TRACE_SPANS];
 }
 
+#define DNS_MAX 8192 /* addresses whose names are kept */
+
 #define OR_DEFAULT(x, d) ((x) ? (x) : (d))
 
 int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts)
@@ -573,6 +609,7 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	rs_services_init(&pl->services);
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, pl->o.host_root, &pl->n);
+	rs_dns_init(&pl->dns, DNS_MAX, DNS_MAX + pl->o.max_conns, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
 	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, pl->o.max_requests, &pl->pair,
 		      &pl->n);
@@ -601,8 +638,10 @@ void rs_pipeline_release(struct rs_pipeline *pl)
 		rs_trace_conn_gone(&pl->trace, c);
 		rs_l7_release(&c->l7, &pl->l7);
 		rs_pl_set_proc(c, NULL);
+		rs_dns_put(&pl->dns, c->peer_name);
 		rs_conns_drop(&pl->conns, c);
 	}
+	rs_dns_release(&pl->dns);
 	rs_pool_release(&pl->held_pool); /* what it refers to goes with the pools below */
 	rs_batch_release(&pl->batch);
 	rs_trace_release(&pl->trace);

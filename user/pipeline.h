@@ -10,6 +10,7 @@
 
 #include "base/counters.h"
 #include "conn/conn.h"
+#include "meta/dns.h"
 #include "meta/proc.h"
 #include "pair/pair.h"
 #include "status/services.h"
@@ -57,6 +58,7 @@ struct rs_pipeline {
 	struct rs_pair pair;
 	struct rs_trace trace;
 	struct rs_procs procs;
+	struct rs_dns dns;
 	struct rs_batch batch;
 	struct rs_pool held_pool;
 	struct rs_list held;	/* struct rs_held.node, oldest first: for the other end */

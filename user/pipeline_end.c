@@ -62,6 +62,7 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 	rs_trace_conn_gone(&pl->trace, c);
 	rs_l7_release(&c->l7, &pl->l7);
 	rs_pl_set_proc(c, NULL);
+	rs_dns_put(&pl->dns, c->peer_name);
 	rs_conns_drop(&pl->conns, c);
 	if (pl->l7.policy)
 		pl->l7.policy(pl->l7.policy_arg, id, NULL);

@@ -6,6 +6,7 @@
  */
 #include "lib/runq.bpf.h"
 #include "lib/conn.bpf.h"
+#include "lib/dns.bpf.h"
 #include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
@@ -98,6 +99,19 @@ static __always_inline void sequence(struct rs_conn *c, struct rs_scratch *s, st
 		c->readers = 1;
 }
 
+static __always_inline void datagram(struct sock *sk, __u32 slot, int len)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	enum rs_sys_kind kind = rs_sys_kind(rs_sys_nr(regs));
+
+	if (rs_task_compat(task) || task->io_uring || task->flags & PF_IO_WORKER)
+		return;
+	if (kind == RS_SYS_MMSG && rs_sys_arg2(regs) != 1)
+		return;
+	rs_dns_answer(sk, slot, regs, kind, len);
+}
+
 static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir dir, int ret,
 				     int flags)
 {
@@ -108,8 +122,13 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	struct rs_scratch *s;
 	struct rs_conn *c;
 
-	if (kind == RS_SOCK_OTHER || !*(volatile __u32 *)&rs_active)
+	if (!*(volatile __u32 *)&rs_active)
 		return;
+	if (kind == RS_SOCK_OTHER) {
+		if (dir == RS_DIR_IN && ret > 0 && rs_dns_socket(sk))
+			datagram(sk, slot, ret);
+		return;
+	}
 	c = bpf_sk_storage_get(&rs_sk, sk, NULL, 0);
 	if (ret <= 0) {
 		if (c && ret == 0 && dir == RS_DIR_IN)

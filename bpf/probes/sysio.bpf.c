@@ -6,6 +6,7 @@
  * a look at every system call of the machine; its number decides first.
  */
 #include "lib/conn.bpf.h"
+#include "lib/dns.bpf.h"
 #include "lib/go.bpf.h"
 #include "lib/locate.bpf.h"
 #include "lib/standin.bpf.h"
@@ -129,8 +130,12 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	if (!sk)
 		return;
 	sort = walked_kind(sk);
-	if (sort == RS_SOCK_OTHER)
+	if (sort == RS_SOCK_OTHER) {
+		if (seg.dir == RS_DIR_IN && rs_dns_socket(sk) && (kind != RS_SYS_MMSG || ret == 1))
+			rs_dns_answer(sk, slot, regs, kind,
+				      kind == RS_SYS_MMSG ? mmsg_bytes(regs, 1) : ret);
 		return;
+	}
 	seg.len = ret;
 	if (kind == RS_SYS_MMSG)
 		seg.len = mmsg_bytes(regs, ret);

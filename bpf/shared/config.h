@@ -22,7 +22,8 @@ struct rs_bpf_config {
 	__u32 head_bytes; /* bytes of a message's head to copy over several records, <= RS_HEAD_MAX */
 	__u8 tls; /* 1: TLS libraries' plain text is captured: connections with TLS are told apart */
 	__u8 inject; /* enum rs_bpf_inject */
-	__u8 pad0_[2];
+	__u8 dns;    /* 1: answers of name servers are captured */
+	__u8 pad0_;
 };
 
 /* What is put on the wire for requests that are sent. */

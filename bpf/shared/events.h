@@ -23,6 +23,8 @@ enum rs_ev_type {
 	RS_EV_FACT = 4,	 /* struct rs_ev_fact: something the kernel knows about a connection */
 	RS_EV_PROC = 5,	 /* struct rs_ev_proc: a process's life */
 	RS_EV_TASK = 6,	 /* struct rs_ev_task: what a task of a process's own does */
+	RS_EV_NAMES =
+		8, /* struct rs_ev_data: a name server's answer, whole; conn: the network namespace's inode */
 	RS_EV_CONTEXT = 7, /* struct rs_ev_context: whose span a stretch of a stream belongs to */
 };
 

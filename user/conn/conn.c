@@ -3,12 +3,15 @@
 
 #include <arpa/inet.h>
 
+#include "base/hash.h"
+
 #define HANDSHAKES 1024 /* that are followed at once: 8 MB */
 
 void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n)
 {
 	*cs = (struct rs_conns){ .n = n };
 	rs_map_init(&cs->by_id, max);
+	rs_map_init(&cs->by_ends, max);
 	rs_pool_init(&cs->pool, sizeof(struct rs_conn), max);
 	rs_pool_init(&cs->handshakes, sizeof(struct rs_tls_handshake), HANDSHAKES);
 	rs_list_init(&cs->lru);
@@ -17,6 +20,7 @@ void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n)
 void rs_conns_release(struct rs_conns *cs)
 {
 	rs_map_release(&cs->by_id);
+	rs_map_release(&cs->by_ends);
 	rs_pool_release(&cs->pool);
 	rs_pool_release(&cs->handshakes);
 }
@@ -134,6 +138,8 @@ void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 {
 	end_handshake(cs, c);
 	rs_map_del(&cs->by_id, c->info.id);
+	if (c->ends && rs_map_get(&cs->by_ends, c->ends) == c)
+		rs_map_del(&cs->by_ends, c->ends);
 	rs_list_del(&c->lru);
 	rs_list_del(&c->closing);
 	rs_pool_put(&cs->pool, c);
@@ -174,9 +180,41 @@ static void ip_text(struct rs_endpoint *e, uint8_t family, const __u8 addr[16], 
 		inet_ntop(AF_INET6, addr, e->addr, sizeof(e->addr));
 }
 
-void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev)
+/* Loopback addresses mean another machine in each network namespace; others are the same from all of them. */
+static uint64_t hash_ends(const struct rs_endpoint *here, const struct rs_endpoint *there,
+			  uint32_t netns)
+{
+	bool loop = strncmp(here->addr, "127.", 4) == 0 || strcmp(here->addr, "::1") == 0;
+	uint64_t h = rs_hash_mix((uint64_t)here->port << 16 | there->port);
+
+	h = rs_hash_str(rs_hash_str(h, str_c(here->addr)), str_c(there->addr));
+	h = rs_hash_mix(h ^ (loop ? netns : 0));
+	return h ? h : 1;
+}
+
+static bool same_end(const struct rs_endpoint *a, const struct rs_endpoint *b)
+{
+	return a->port == b->port && strcmp(a->addr, b->addr) == 0;
+}
+
+struct rs_conn *rs_conns_other_end(const struct rs_conns *cs, const struct rs_conn *c)
+{
+	struct rs_conn *o = c->peer ? rs_conns_find(cs, c->peer) : NULL;
+
+	if (o || !c->ends_there)
+		return o;
+	o = rs_map_get(&cs->by_ends, c->ends_there);
+	return o && same_end(&o->info.local, &c->info.peer) &&
+			       same_end(&o->info.peer, &c->info.local)
+		       ? o
+		       : NULL;
+}
+
+void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_open *ev)
 {
 	struct rs_conn_info *i = &c->info;
+
+	c->netns = ev->netns;
 
 	c->role = ev->role;
 	c->oseq = ev->oseq;
@@ -187,6 +225,12 @@ void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev)
 		ip_text(&i->peer, ev->family, ev->raddr, ev->rport);
 		if (strchr(i->local.addr, '.') && !strchr(i->local.addr, ':'))
 			i->family = RS_FAMILY_INET;
+		if (i->local.port && i->peer.port && !c->ends) {
+			c->ends = hash_ends(&i->local, &i->peer, c->netns);
+			c->ends_there = hash_ends(&i->peer, &i->local, c->netns);
+			if (rs_map_put(&cs->by_ends, c->ends, c)) /* no memory: no names */
+				c->ends = c->ends_there = 0;
+		}
 	} else if (ev->family == RS_FAMILY_UNIX) {
 		/* One path names the connection: the listener's. Both ends carry it. */
 		size_t n = strnlen(ev->path, sizeof(ev->path));

@@ -18,6 +18,7 @@
 #include "proto/exchange.h"
 
 struct rs_proc;
+struct rs_dns_name;
 
 /* A context record: it counts for requests whose head ends in this stretch of its direction. */
 struct rs_told {
@@ -60,13 +61,19 @@ struct rs_conn {
 	bool has_opener;    /* opener_* are filled */
 	uint64_t caller;    /* the task whose request comes next (RS_TASK_CALLS); 0: not known */
 	uint8_t opener_trace[16], opener_span[8];
+	/* TCP: its two ends, seen from here and from there; 0: not known. */
+	uint64_t ends, ends_there;
+	uint32_t netns; /* inode of the network namespace; 0: not known */
+	struct rs_dns_name *
+		peer_name; /* what the other end's address was called when it was opened: a reference */
+
 	uint64_t peer; /* Unix: the other end's number; 0: not known */
 	bool present;  /* older than the agent: its offsets need not be those of the other end */
 	struct rs_told told[RS_CONTEXT_KINDS];
 };
 
 struct rs_conns {
-	struct rs_map by_id;
+	struct rs_map by_id, by_ends;
 	struct rs_pool pool;
 	struct rs_pool handshakes;
 	struct rs_list lru; /* idle for longest first */
@@ -82,10 +89,12 @@ struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id);
 /* The connection, new when it is not there. NULL when the table is full: rs_conns_oldest() is to be
  * dropped first. *ret_new: it was made now. */
 struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new);
+/* The connection's other end, when that is on this node and was seen; NULL: not. */
+struct rs_conn *rs_conns_other_end(const struct rs_conns *cs, const struct rs_conn *c);
 struct rs_conn *rs_conns_oldest(const struct rs_conns *cs);
 void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
 /* Fills in what the open record says. */
-void rs_conn_describe(struct rs_conn *c, const struct rs_ev_open *ev);
+void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_open *ev);
 /* Notes what a context record says. */
 void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev);
 /* Before data is parsed: what was told of its direction for other bytes than these is over. */

@@ -272,6 +272,15 @@ struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct r
 	return NULL;
 }
 
+void rs_pair_peer(struct rs_open *o, struct str name, bool is_name)
+{
+	if (o->x.peer.len || !name.len || name.len > sizeof(o->peer))
+		return;
+	memcpy(o->peer, name.ptr, name.len);
+	o->x.peer = str_of(o->peer, name.len);
+	o->x.peer_is_name = is_name;
+}
+
 void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_ns)
 {
 	for (uint32_t i = 0; i < o->nfacts; i++) {

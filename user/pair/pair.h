@@ -25,6 +25,7 @@
 #include "proto/exchange.h"
 
 #define RS_PAIR_FIELD 8192 /* bytes of one field's value that are kept */
+#define RS_PAIR_PEER  256  /* bytes of the other end's name; a longer one is not kept */
 #define RS_PAIR_FACTS 8	   /* facts kept for one exchange; the rest are counted */
 
 /* Something the kernel saw while the exchange was open. */
@@ -116,6 +117,8 @@ struct rs_open {
 	uint32_t nfacts, dropped_facts;
 	struct rs_open_link links[RS_PAIR_LINKS];
 
+	char peer[RS_PAIR_PEER]; /* x.peer */
+
 	char *more; /* from the big pool, or NULL */
 	uint32_t used, more_used;
 	char buf[768];
@@ -141,6 +144,9 @@ struct rs_open *rs_pair_oldest(const struct rs_pair *p);
 
 /* Copies s into the exchange's memory, cut at RS_PAIR_FIELD. */
 struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s);
+
+/* The other end is called so; is_name: by a name server. Counts only once. */
+void rs_pair_peer(struct rs_open *o, struct str name, bool is_name);
 
 /* Notes a fact on the exchange; the same kind again is merged. */
 void rs_pair_fact(struct rs_open *o, uint8_t kind, uint32_t value, uint64_t ts_ns);

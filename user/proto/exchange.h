@@ -52,6 +52,8 @@ struct rs_exchange {
 	uint32_t tgid, tid;
 	uint64_t
 		task; /* whose it is: a client's asker, where that is not who wrote; 0: the thread's */
+	struct str peer;   /* client: what the other end is called; empty: not known */
+	bool peer_is_name; /* it is a name server's word, no service's name */
 	uint8_t nreq, nresp;
 	struct rs_field req[RS_MSG_FIELDS];
 	struct rs_field resp[RS_MSG_FIELDS];

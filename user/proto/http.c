@@ -315,7 +315,9 @@ static void describe_server(const struct rs_exchange *x, const struct rs_http *h
 				       first_member(h->x_forwarded_host)),
 			      at);
 	a = authority(at);
-	if (!a.host.len)
+	if (!a.host.len && client && x->peer_is_name)
+		a = (struct authority){ x->peer, server->port };
+	else if (!a.host.len)
 		a = (struct authority){ str_c(server->addr), server->port };
 	else if (!a.port)
 		a.port = default_port(scheme_of(x, h, t));

@@ -12,6 +12,7 @@ bool rs_record_valid(const struct rs_ev_hdr *ev, size_t avail)
 	switch ((enum rs_ev_type)ev->type) {
 	case RS_EV_OPEN:
 		return ev->len >= sizeof(struct rs_ev_open);
+	case RS_EV_NAMES:
 	case RS_EV_DATA:
 		return ev->len >= sizeof(*d) && d->cap <= d->len &&
 		       d->cap <= ev->len - sizeof(*d) && d->dir <= 1 &&

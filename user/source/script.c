@@ -46,7 +46,7 @@ static int bad(struct script *s, const char *fmt, ...)
 /* A line's members, as far as they are known. Absent: UINT64_MAX, STR_NONE, false. */
 struct line {
 	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid, goid, parent, stream,
-		peer_conn;
+		peer_conn, netns;
 	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text,
 		hex, kind, context;
 	bool present;
@@ -89,6 +89,7 @@ static const struct member {
 	UINT(parent, INT64_MAX),
 	UINT(stream, UINT32_MAX),
 	UINT(peer_conn, INT64_MAX),
+	UINT(netns, UINT32_MAX),
 	TEXT(type),
 	TEXT(comm),
 	TEXT(role),
@@ -140,7 +141,7 @@ static int read_line(struct script *s, struct str text, struct line *l)
 	memset(l, 0, sizeof(*l));
 	l->t = l->conn = l->pid = l->tid = l->off = l->len = l->seq = ABSENT;
 	l->value = l->signal = l->code = l->ppid = l->goid = l->parent = l->stream = ABSENT;
-	l->peer_conn = ABSENT;
+	l->peer_conn = l->netns = ABSENT;
 	rs_arena_reset(&s->arena);
 	rs_json_init(&j, text, &s->arena);
 	rs_json_object(&j);
@@ -270,6 +271,7 @@ static int on_open(struct script *s, const struct line *l)
 	ev.l4 = family == RS_FAMILY_UNIX ? RS_L4_UNKNOWN : (uint8_t)l4;
 	copy_comm(ev.comm, l->comm);
 	ev.peer_conn = or_else(l->peer_conn, 0);
+	ev.netns = (uint32_t)or_else(l->netns, 0);
 	if (family == RS_FAMILY_UNIX) {
 		struct str path = str_at(l->local.len ? l->local : l->peer, 0, sizeof(ev.path));
 
@@ -484,13 +486,37 @@ static int on_context(struct script *s, const struct line *l)
 	return emit(s, &ev);
 }
 
+/* A name server's answer, as "text" or "hex". */
+static int on_names(struct script *s, const struct line *l)
+{
+	union {
+		struct rs_ev_data d;
+		char room[sizeof(struct rs_ev_data) + RS_CAP_MAX];
+	} u = { 0 };
+	struct str bytes;
+	int rc = get_bytes(s, l, &bytes);
+
+	if (rc)
+		return rc;
+	if (bytes.len > RS_CAP_MAX)
+		return bad(s, "more than %d bytes", RS_CAP_MAX);
+	header(&u.d.h, RS_EV_NAMES, (uint32_t)(sizeof(u.d) + bytes.len), l->t);
+	u.d.conn = or_else(l->netns, 0);
+	u.d.tgid = (uint32_t)or_else(l->pid, 0);
+	u.d.tid = (uint32_t)or_else(l->tid, u.d.tgid);
+	u.d.len = u.d.cap = (uint32_t)bytes.len;
+	if (bytes.len)
+		memcpy(u.d.data, bytes.ptr, bytes.len);
+	return emit(s, &u.d);
+}
+
 static int on_line(struct script *s, struct str text)
 {
-	static const char *const types[] = { "open", "data", "close",	"fact",
-					     "proc", "task", "context", NULL };
+	static const char *const types[] = { "open", "data",	"close", "fact", "proc",
+					     "task", "context", "names", NULL };
 	static int (*const fn[])(struct script *,
-				 const struct line *) = { on_open, on_data, on_close,  on_fact,
-							  on_proc, on_task, on_context };
+				 const struct line *) = { on_open, on_data, on_close,	on_fact,
+							  on_proc, on_task, on_context, on_names };
 	unsigned type = 0;
 	struct line l;
 	int rc = read_line(s, text, &l);
@@ -499,7 +525,8 @@ static int on_line(struct script *s, struct str text)
 		rc = bad(s, "no \"t\"");
 	if (!rc)
 		rc = get_word(s, "type", l.type, types, true, &type);
-	if (!rc && l.conn == ABSENT && fn[type] != on_proc && fn[type] != on_task)
+	if (!rc && l.conn == ABSENT && fn[type] != on_proc && fn[type] != on_task &&
+	    fn[type] != on_names)
 		rc = bad(s, "no \"conn\"");
 	return rc ? rc : fn[type](s, &l);
 }

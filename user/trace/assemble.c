@@ -200,6 +200,8 @@ int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *pro
 	rs_build_init(&build, s, &b->arena);
 	build.redact = &t->redact;
 	o->x.ops->describe(&o->x, &build);
+	if (o->x.peer.len)
+		rs_build_str(&build, RS_K_SERVICE_PEER_NAME, o->x.peer);
 	rs_build_int(&build, RS_K_THREAD_ID, o->x.tid);
 	rs_build_str(&build, RS_K_RINGSPAN_PARENT_SOURCE, source_name(o->parent_source));
 	if (o->resend)

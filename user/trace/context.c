@@ -228,6 +228,8 @@ static void joined(struct rs_trace *t, struct rs_open *server, struct rs_open *c
 {
 	t->n->v[RS_C_TRACE_JOINED]++;
 	server->far_key = 0;
+	if (server->conn && server->conn->proc)
+		rs_pair_peer(client, server->conn->proc->service, false);
 	if (server->conn)
 		server->conn->peer_local = 1;
 	if (client->conn)
