@@ -575,6 +575,7 @@ static void on_status(void *arg, struct rs_status *s)
 		.last_record_ns = a->last_record_ns,
 		.rights = &a->rights,
 		.k8s = &a->k8s,
+		.tls = &a->tls,
 	};
 
 	s->command = rs_command_info[cfg->command].name;

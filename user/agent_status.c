@@ -31,10 +31,60 @@ static void add_probes(struct rs_status *s, struct rs_kernel *k)
 	}
 }
 
-/* Why there are no spans of a process that has connections. */
-static const char *why_not(struct rs_status *s, const struct rs_proc *p)
+static const char *const tls_states[] = {
+	[RS_TLS_HOOKED] = "hooked",
+	[RS_TLS_DECLINED] = "declined",
+	[RS_TLS_FAILED] = "failed",
+};
+
+/* "openssl (/usr/lib/libssl.so.3): hooked: how; …", or "". */
+static const char *tls_of(struct rs_status *s, const struct rs_proc *p, const struct rs_tls_watch *w)
 {
-	uint32_t known = 0, undecided = 0;
+	struct rs_tls_info info[RS_TLS_PER_PROC];
+	char text[1024] = "";
+	bool excluded;
+	size_t n = rs_tls_process(w, p->tgid, info, &excluded), at = 0;
+
+	if (excluded)
+		return "left alone, as --tls-exclude says";
+	for (size_t i = 0; i < n && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s): %s: %s", i ? "; " : "",
+				       info[i].library, info[i].path, tls_states[info[i].state],
+				       info[i].why);
+	return rs_status_str(s, str_c(text));
+}
+
+/* Why the plain text of its TLS is not seen. */
+static const char *why_opaque(struct rs_status *s, const struct rs_proc *p, const struct rs_tls_watch *w)
+{
+	struct rs_tls_info info[RS_TLS_PER_PROC];
+	char text[512];
+	bool excluded;
+	size_t n = rs_tls_process(w, p->tgid, info, &excluded);
+
+	if (w->mode == RS_TLS_NEVER)
+		return "TLS, which --tls never leaves alone";
+	if (!w->kernel)
+		return "TLS, but probes in programs are not possible here; see `ringspan check`";
+	if (excluded)
+		return "TLS, which --tls-exclude leaves alone";
+	for (size_t i = 0; i < n; i++) {
+		if (info[i].state == RS_TLS_HOOKED)
+			return "TLS: its plain text is seen from the next read or write on";
+	}
+	if (!n && strncmp(p->comm, "java", sizeof(p->comm)) == 0)
+		return "TLS of Java's own, which is compiled while it runs: there is no place for a probe; "
+		       "handshakes are seen";
+	if (!n)
+		return "TLS by a library that is not known, or that has no symbols: plain text is not seen";
+	snprintf(text, sizeof(text), "TLS, %s: %s", info[0].library, info[0].why);
+	return rs_status_str(s, str_c(text));
+}
+
+/* Why there are no spans of a process that has connections. */
+static const char *why_not(struct rs_status *s, const struct rs_proc *p, const struct rs_tls_watch *w)
+{
+	uint32_t known = 0, undecided = 0, opaque = 0;
 	struct rs_list *pos;
 	char text[256];
 
@@ -47,9 +97,12 @@ static const char *why_not(struct rs_status *s, const struct rs_proc *p)
 	rs_list_for_each (pos, &p->conns) {
 		const struct rs_conn *c = rs_list_entry(pos, struct rs_conn, of_proc);
 
+		opaque += c->info.tls && !c->plain;
 		known += rs_l7_proto(&c->l7) != NULL;
 		undecided += c->l7.phase == RS_L7_DETECT;
 	}
+	if (opaque)
+		return why_opaque(s, p, w);
 	if (known)
 		return "connections were open before; their next request will be seen";
 	return undecided ? "too few bytes yet to know the protocol"
@@ -88,7 +141,7 @@ static void add_services(struct rs_status *s, const struct rs_services *from)
 		to->row = row;
 }
 
-static void add_processes(struct rs_status *s, const struct rs_procs *ps)
+static void add_processes(struct rs_status *s, const struct rs_procs *ps, const struct rs_tls_watch *w)
 {
 	struct rs_list *pos;
 
@@ -108,7 +161,9 @@ static void add_processes(struct rs_status *s, const struct rs_procs *ps)
 		to->requests = p->requests;
 		to->spans = p->spans;
 		to->errors = p->errors;
-		to->why_not = why_not(s, p);
+		to->why_not = why_not(s, p, w);
+		to->tls = tls_of(s, p, w);
+		to->plain_bytes = p->plain_bytes;
 		to->rule = p->decision.rule ? rs_status_str(s, str_c(p->decision.rule->where)) : "";
 		to->traced = rs_decision_traced(&p->decision);
 		to->pod = pod_of(s, p);
@@ -221,7 +276,7 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	s->last_span_age_ns = age(v->now_ns, v->pl->last_span_ns);
 	s->connections = v->pl->conns.pool.in_use;
 	add_probes(s, v->kernel);
-	add_processes(s, &v->pl->procs);
+	add_processes(s, &v->pl->procs, v->tls);
 	add_services(s, &v->pl->services);
 	add_protocols(s, v->pl);
 	rs_pipeline_gauges(v->pl);

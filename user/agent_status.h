@@ -10,6 +10,7 @@
 #include "pipeline.h"
 #include "sandbox/sandbox.h"
 #include "status/status.h"
+#include "tls/tls.h"
 
 struct rs_agent_view {
 	struct rs_pipeline *pl;
@@ -21,6 +22,7 @@ struct rs_agent_view {
 	uint64_t last_record_ns;	      /* 0: none yet */
 	const struct rs_sandbox *rights;
 	const struct rs_k8s *k8s;
+	const struct rs_tls_watch *tls;
 };
 
 /* s comes from rs_status_init(). */

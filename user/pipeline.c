@@ -380,6 +380,8 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 		return;
 	if (ev->source == RS_SRC_TLS)
 		rs_conn_plain(&pl->conns, c, &pl->l7);
+	if (ev->source == RS_SRC_TLS && p)
+		p->plain_bytes += ev->len;
 	if (c->confused && ev->h.ts_ns - c->last_ns >= RS_PAIR_QUIET_NS)
 		c->confused = false;
 	if (ev->off > c->next_off[dir]) {

@@ -42,6 +42,7 @@ struct rs_proc {
 	uint8_t sdk_ticks; /* since it was looked at for one */
 	uint16_t wanders;  /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
+	uint64_t plain_bytes; /* of TLS, seen */
 
 	/* Of the batch under construction (see trace/assemble.c): */
 	uint64_t batch_serial, batch_origin;

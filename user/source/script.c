@@ -16,7 +16,7 @@
 
 /* Running offsets of a connection, for data without "off" and "seq". */
 struct totals {
-	uint64_t off[2];
+	uint64_t off[2][2]; /* by source and direction: plain text is a stream of its own */
 	uint32_t seq[2];
 };
 
@@ -369,15 +369,16 @@ static int on_data(struct script *s, const struct line *l)
 	header(&d->h, RS_EV_DATA, sizeof(*d), l->t);
 	d->h.flags = bytes.len ? 0 : RS_EVF_NODATA;
 	d->conn = l->conn;
-	d->off = or_else(l->off, tot->off[dir]);
+	d->off = or_else(l->off, tot->off[source][dir]);
 	d->tgid = (uint32_t)or_else(l->pid, 0);
 	d->tid = (uint32_t)or_else(l->tid, d->tgid);
 	d->task = or_else(l->goid, 0);
-	d->seq = (uint32_t)or_else(l->seq, tot->seq[dir]);
+	d->seq = (uint32_t)or_else(l->seq, source == RS_SRC_SOCKET ? tot->seq[dir] : 0);
 	d->dir = (uint8_t)dir;
 	d->source = (uint8_t)source;
-	tot->off[dir] = d->off + len;
-	tot->seq[dir] = d->seq ? (uint32_t)(d->seq + len) : 0;
+	tot->off[source][dir] = d->off + len;
+	if (source == RS_SRC_SOCKET) /* the numbers are the socket's bytes' */
+		tot->seq[dir] = d->seq ? (uint32_t)(d->seq + len) : 0;
 	return emit_data(s, d, bytes, len);
 }
 

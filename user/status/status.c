@@ -184,6 +184,8 @@ static json_t *processes(const struct rs_status *s)
 		set_str(o, "rule", p->rule);
 		set_str(o, "why_not", p->why_not);
 		set_str(o, "pod", p->pod);
+		set_str(o, "tls", p->tls);
+		set_num(o, "tls_plain_bytes", p->plain_bytes);
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -86,6 +86,8 @@ struct rs_status_process {
 	const char *rule;    /* of them, that has decided; "": none */
 	const char *why_not; /* why nothing, or not all, is seen of it */
 	const char *pod;     /* NAMESPACE/NAME, or "" */
+	const char *tls;     /* its TLS libraries, and what is done with them; "": none */
+	uint64_t plain_bytes; /* of plain text of TLS seen so far */
 };
 
 struct rs_service; /* services.h; the pipeline's own, valid while the snapshot is */

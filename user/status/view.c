@@ -924,7 +924,7 @@ int rs_view_dump(struct str json, FILE *out)
 		  KEYS("name", "state", "purpose", "reason"));
 	dump_list(out, "process", json_object_get(o, "processes"),
 		  KEYS("pid", "comm", "service", "connections", "requests", "spans", "errors",
-		       "why_not", "pod"));
+		       "why_not", "pod", "tls", "tls_plain_bytes"));
 	dump_list(out, "protocol", json_object_get(o, "protocols"),
 		  KEYS("name", "connections", "requests", "spans", "errors"));
 	dump_list(out, "ledger", json_object_get(o, "ledger"),
