@@ -16,6 +16,8 @@
  * JSON; of tags with the same name after renaming the first stays; names are cut to 200 bytes, values to 25,000, resources to 5,000, service, name
  * and type to 100, always on a character boundary; attributes with an empty key are left out.
  *
+ * What the agent removes itself (an http.status_code outside 100 to 599) goes out as it is.
+ *
  * A payload is a window of the batch, in chunks of one trace of one resource (chunks.h).
  *
  * Memory: everything lives in struct dd_map and is kept; nothing is allocated once it has seen as many keys

@@ -30,6 +30,7 @@
 enum rs_skip {
 	RS_SKIP_NO_TRACE_ID, /* absent, zero or of a wrong length */
 	RS_SKIP_NO_SPAN_ID,
+	RS_SKIP_NO_PARENT_ID, /* not absent, but of a wrong length: without it the span would seem a root */
 	RS_SKIP_BAD_TIME,    /* ends before it starts, or after the year 2262 (signed 64-bit ns) */
 	RS_SKIP_TOO_BIG,     /* alone bigger than a message may be, or than memory allows */
 	RS_SKIP_UNSUPPORTED, /* the protocol has no form for it */
@@ -153,6 +154,8 @@ static inline enum rs_skip rs_span_check(const struct rs_span *s)
 		return RS_SKIP_NO_TRACE_ID;
 	if (__builtin_expect(s->no_span_id || rs_id_is_zero(s->span_id, 8), 0))
 		return RS_SKIP_NO_SPAN_ID;
+	if (__builtin_expect(s->no_parent_id, 0))
+		return RS_SKIP_NO_PARENT_ID;
 	if (__builtin_expect(s->end_ns < s->start_ns || s->end_ns > INT64_MAX, 0))
 		return RS_SKIP_BAD_TIME;
 	return RS_SKIP_NONE;

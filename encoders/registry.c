@@ -111,6 +111,8 @@ const char *rs_skip_text(enum rs_skip why)
 		return "no valid trace id";
 	case RS_SKIP_NO_SPAN_ID:
 		return "no valid span id";
+	case RS_SKIP_NO_PARENT_ID:
+		return "no valid parent span id";
 	case RS_SKIP_BAD_TIME:
 		return "invalid time";
 	case RS_SKIP_TOO_BIG:

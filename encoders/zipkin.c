@@ -4,8 +4,8 @@
  *
  * Losses: links, trace state, flags, schema URLs, dropped counts of events' attributes and of links; resource
  * attributes other than service.name and service.namespace; types of attributes (all tags are text: bytes base64,
- * arrays and maps JSON); nanoseconds (times are rounded down to microseconds, 1 at least); upper case in names of
- * spans and services; of attributes with the same name the first stays; an attribute `error` of false, or of any value
+ * arrays and maps JSON); nanoseconds (times are rounded down to microseconds, 1 at least); upper case of ASCII
+ * letters in names of spans and services (others keep theirs: what lower case is depends on the language); of attributes with the same name the first stays; an attribute `error` of false, or of any value
  * when the status is an error; attributes with an empty key.
  */
 #include <arpa/inet.h>

@@ -149,7 +149,7 @@ static void numbers(void **st)
 		"9223372036854775807,1.5,\"NaN\",\"-Infinity\",\"2.5\",-0.0,7]";
 	struct rs_json j;
 	uint64_t u;
-	uint32_t v;
+	int32_t v;
 	int64_t i;
 	double d;
 
@@ -165,7 +165,7 @@ static void numbers(void **st)
 	assert_true(rs_json_elem(&j) && rs_json_double(&j, &d) && d < 0 && d - d != 0);
 	assert_true(rs_json_elem(&j) && rs_json_double(&j, &d) && d == 2.5);
 	assert_true(rs_json_elem(&j) && rs_json_double(&j, &d) && d == 0 && __builtin_signbit(d));
-	assert_true(rs_json_elem(&j) && rs_json_u32(&j, 7, &v) && v == 7);
+	assert_true(rs_json_elem(&j) && rs_json_i32(&j, &v) && v == 7);
 	assert_false(rs_json_elem(&j));
 	assert_null(j.err);
 	assert_false(rs_json_more(&j));
@@ -187,8 +187,10 @@ static void numbers(void **st)
 	rs_json_init(&j, str_c("1E400"), &arena);
 	assert_false(rs_json_double(&j, &d));
 	assert_string_equal(j.err, "number out of range");
-	rs_json_init(&j, str_c("8"), &arena);
-	assert_false(rs_json_u32(&j, 7, &v));
+	rs_json_init(&j, str_c("[-2147483648,2147483648]"), &arena);
+	rs_json_array(&j);
+	assert_true(rs_json_elem(&j) && rs_json_i32(&j, &v) && v == INT32_MIN);
+	assert_true(rs_json_elem(&j) && !rs_json_i32(&j, &v));
 }
 
 static void positions(void **st)

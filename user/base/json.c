@@ -374,18 +374,18 @@ bool rs_json_i64(struct rs_json *j, int64_t *ret)
 	return true;
 }
 
-bool rs_json_u32(struct rs_json *j, uint32_t max, uint32_t *ret)
+bool rs_json_i32(struct rs_json *j, int32_t *ret)
 {
 	struct str s;
 	uint64_t v;
+	bool neg;
 
 	if (!rs_json_number(j, &s))
 		return false;
-	if (!str_u64(s, &v))
-		return rs_json_fail(j, "expected an unsigned integer");
-	if (v > max)
-		return rs_json_fail(j, "out of range");
-	*ret = (uint32_t)v;
+	neg = str_starts(s, STR("-"));
+	if (!str_u64(str_from(s, neg), &v) || v > (uint64_t)INT32_MAX + neg)
+		return rs_json_fail(j, "expected a 32-bit integer");
+	*ret = (int32_t)(neg ? -(int64_t)v : (int64_t)v);
 	return true;
 }
 

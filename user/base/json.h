@@ -78,8 +78,8 @@ bool rs_json_number(struct rs_json *j, struct str *ret);
 /* Integers as numbers or as strings of digits (ProtoJSON); no fraction, no exponent. */
 bool rs_json_u64(struct rs_json *j, uint64_t *ret);
 bool rs_json_i64(struct rs_json *j, int64_t *ret);
-/* Integers as numbers only, at most `max`. */
-bool rs_json_u32(struct rs_json *j, uint32_t max, uint32_t *ret);
+/* As a number only. */
+bool rs_json_i32(struct rs_json *j, int32_t *ret);
 /* A number, one as a string, or "NaN", "Infinity", "-Infinity"; one that overflows is an error. */
 bool rs_json_double(struct rs_json *j, double *ret);
 /* Any value, whatever is in it (it must be well-formed). */

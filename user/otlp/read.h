@@ -6,8 +6,9 @@
  * integers as numbers or strings, hex in either case, base64 of either alphabet; several documents one
  * after the other (JSON lines). Protobuf: everything proto3 allows.
  *
- * Text is taken as it is, valid or not: encoders make it valid. Ids that are absent or of a wrong length
- * are marked in the span (encoders leave it out, alone). Arrays and maps nested deeper than
+ * Text is taken as it is, valid or not: encoders make it valid. A trace, span or parent id that is none (absent, of
+ * a wrong length, not hex) is marked in the span (encoders leave it out, alone, and count why); what is not JSON or not
+ * protobuf, or of another type than the field's, refuses the input and says where. JSON nests 512 deep at most. Arrays and maps nested deeper than
  * RS_READ_DEPTH become the empty value (OpenTelemetry specification 1.60).
  * Memory: all in the batch's arena; the input may go.
  */
@@ -28,6 +29,12 @@ struct rs_read_error {
 /* Adds to b. 0, or -EINVAL and *ret_err, -ENOMEM (the batch's limit); b holds what was read before. */
 int rs_read_otlp_json(struct rs_batch *b, struct str in, struct rs_read_error *ret_err);
 int rs_read_otlp_pb(struct rs_batch *b, struct str in, struct rs_read_error *ret_err);
+
+/* Enums of proto3 are open: any int32 may come. What our model has no room for is unspecified. */
+static inline uint8_t rs_otlp_enum(int32_t v)
+{
+	return v >= 0 && v <= UINT8_MAX ? (uint8_t)v : 0;
+}
 
 /* Is it protobuf (or else JSON)? By its first bytes. */
 bool rs_read_is_pb(struct str in);

@@ -43,12 +43,13 @@ static void read_u32(struct reader *r, uint32_t *ret)
 }
 
 /* Enums are integers only; values this program does not know are kept as long as they fit. */
+/* Enums are open: any int32 is one. */
 static void read_enum(struct reader *r, uint8_t *ret)
 {
-	uint32_t v;
+	int32_t v;
 
-	if (rs_json_u32(&r->j, UINT8_MAX, &v))
-		*ret = (uint8_t)v;
+	if (rs_json_i32(&r->j, &v))
+		*ret = rs_otlp_enum(v);
 }
 
 static int hex_digit(char c)
@@ -59,22 +60,22 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* An id of n bytes as hex; set when it has that length. Returns its digits. */
-static size_t read_id(struct reader *r, uint8_t *id, size_t n)
+/* An id of n bytes as hex; true: it is one. *ret_empty: there is none. */
+static bool read_id(struct reader *r, uint8_t *id, size_t n, bool *ret_empty)
 {
-	struct str s;
+	struct str s = STR_NONE;
 
-	if (!rs_json_str(&r->j, &s))
-		return 0;
+	rs_json_str(&r->j, &s);
+	*ret_empty = !s.len;
+	if (s.len != 2 * n)
+		return false;
 	for (size_t i = 0; i < s.len; i++) {
-		if (hex_digit(s.ptr[i]) < 0) {
-			rs_json_fail(&r->j, "an id has a character that is not a hex digit");
-			return 0;
-		}
+		if (hex_digit(s.ptr[i]) < 0)
+			return false;
 	}
-	for (size_t i = 0; i < n && s.len == 2 * n; i++)
+	for (size_t i = 0; i < n; i++)
 		id[i] = (uint8_t)(hex_digit(s.ptr[2 * i]) << 4 | hex_digit(s.ptr[2 * i + 1]));
-	return s.len;
+	return true;
 }
 
 static int base64_digit(char c)
@@ -274,18 +275,19 @@ static void read_event(struct reader *r, struct rs_event *e)
 	finish_attrs(r, &attrs, &e->attrs);
 }
 
-/* Ids of a wrong length stay zero: such a link is left out. */
+/* What is no id stays zero: such a link is left out. */
 static void read_link(struct reader *r, struct rs_link *l)
 {
 	struct attr_list attrs = { 0 };
 	struct str key;
+	bool empty;
 
 	rs_json_object(&r->j);
 	while (next_member(r, &key)) {
 		if (str_eq(key, STR("traceId")))
-			read_id(r, l->trace_id, 16);
+			read_id(r, l->trace_id, 16, &empty);
 		else if (str_eq(key, STR("spanId")))
-			read_id(r, l->span_id, 8);
+			read_id(r, l->span_id, 8, &empty);
 		else if (str_eq(key, STR("traceState")))
 			rs_json_str(&r->j, &l->trace_state);
 		else if (str_eq(key, STR("attributes")))
@@ -336,19 +338,17 @@ static void read_span(struct reader *r, struct rs_span *s)
 	struct event_list events = { 0 };
 	struct link_list links = { 0 };
 	struct str key;
+	bool empty;
 
 	s->no_trace_id = s->no_span_id = true;
 	rs_json_object(&r->j);
 	while (next_member(r, &key)) {
 		if (str_eq(key, STR("traceId"))) {
-			s->no_trace_id = read_id(r, s->trace_id, 16) != 32;
+			s->no_trace_id = !read_id(r, s->trace_id, 16, &empty);
 		} else if (str_eq(key, STR("spanId"))) {
-			s->no_span_id = read_id(r, s->span_id, 8) != 16;
+			s->no_span_id = !read_id(r, s->span_id, 8, &empty);
 		} else if (str_eq(key, STR("parentSpanId"))) {
-			size_t digits = read_id(r, s->parent_id, 8);
-
-			if (digits && digits != 16)
-				rs_json_fail(&r->j, "parentSpanId is not of 16 hex digits");
+			s->no_parent_id = !read_id(r, s->parent_id, 8, &empty) && !empty;
 		} else if (str_eq(key, STR("traceState"))) {
 			rs_json_str(&r->j, &s->trace_state);
 		} else if (str_eq(key, STR("name"))) {

@@ -105,7 +105,8 @@ struct rs_span {
 	uint8_t status;	      /* enum rs_status_code */
 	bool no_trace_id;     /* `encode` only: the input's id was absent or of a wrong length */
 	bool no_span_id;
-	bool has_status; /* `encode` only: the input had a status, be it empty */
+	bool no_parent_id; /* `encode` only: there is one, but it is no span id */
+	bool has_status;   /* `encode` only: the input had a status, be it empty */
 	uint32_t
 		flags; /* OTLP Span.flags: bits 0-7 W3C trace flags, 8 has-is-remote, 9 is-remote */
 	uint64_t start_ns, end_ns;
