@@ -69,6 +69,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"z" * 1000)
             self.wfile.flush()
             os.kill(os.getpid(), signal.SIGKILL)
+        elif verb == "big":
+            self.reply(200, b"z" * (int(arg) << 20))
+        elif verb == "hog":
+            self.reply(200, b"%d" % sum(bytearray(os.urandom(1) * (int(arg) << 20))[::4096]))
         elif verb == "segv":
             time.sleep(0.02)
             os.kill(os.getpid(), signal.SIGSEGV)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events: what the kernel saw of a request is on its span, and on no other."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from harness import CLIENT, SERVER, SERVERS, Failure, LiveTest, Wire, free_port, python, wait_until
+
+TROUBLE = ("tcp.rto", "tcp.retransmit", "tcp.zero_window", "tcp.reset", "process.signal", "process.oom_kill",
+           "process.exit")
+
+
+def troubles(span):
+    return {n for n in span.event_names if n in TROUBLE}
+
+
+class Namespace:
+    """A network namespace with loopback and nft: packets that arrive can be dropped."""
+
+    def __init__(self, name):
+        self.name = f"{name}{os.getpid()}"
+        subprocess.run(["ip", "netns", "add", self.name], check=True)
+        self.run("ip", "link", "set", "lo", "up")
+
+    def argv(self, *argv):
+        return ["ip", "netns", "exec", self.name, *argv]
+
+    def run(self, *argv, **kw):
+        return subprocess.run(self.argv(*argv), check=True, **kw)
+
+    def drop(self, what):
+        """what: an nft expression, such as `tcp dport 80`; None: nothing is dropped any more."""
+        if what is None:
+            self.run("nft", "flush", "ruleset")
+        else:
+            rules = f"table inet t {{\nchain p {{ type filter hook prerouting priority -300;\n{what} drop\n}}\n}}\n"
+            self.run("nft", "-f", "-", input=rules.encode())
+
+    def close(self):
+        subprocess.run(["ip", "netns", "del", self.name], check=True)
+
+
+def no_namespace():
+    for tool in ("ip", "nft"):
+        if not shutil.which(tool):
+            return f"no {tool} here"
+    try:
+        ns = Namespace("rst")
+    except subprocess.CalledProcessError:
+        return "network namespaces cannot be made here"
+    try:
+        ns.drop("tcp dport 1 numgen inc mod 2 == 0")
+    except subprocess.CalledProcessError:
+        return "nft cannot drop packets here"
+    finally:
+        ns.close()
+    return ""
+
+
+class Events(LiveTest):
+    def in_namespace(self, code, *args):
+        """Run Python in the namespace; its output."""
+        done = subprocess.run(self.ns.argv(sys.executable, "-c", code, *args), stdout=subprocess.PIPE, text=True,
+                              timeout=60, cwd=os.path.dirname(__file__))
+        self.assertEqual(done.returncode, 0)
+        return done.stdout
+
+    def on(self, spans, target, kind):
+        found = [s for s in spans if s.target == target and s.kind == kind]
+        self.assertEqual(len(found), 1, f"{kind} {target}: {spans}")
+        return found[0]
+
+    def check_only(self, spans, wanted):
+        """wanted: (target, kind) -> events that must be there; spans not named have none."""
+        for s in spans:
+            want = wanted.get((s.target, s.kind), set())
+            self.assertEqual(troubles(s) & want, want, s)
+            if not want:
+                self.assertEqual(troubles(s), set(), s)
+
+    def test_rto_and_loss(self):
+        why = no_namespace()
+        if why:
+            self.skipTest(why)
+        self.ns = Namespace("rse")
+        try:
+            port = str(free_port())
+            log = self.place.path("log")
+            self.place.spawn_server(self.ns.argv(sys.executable, os.path.join(SERVERS, "server.py"), port, log))
+            agent = self.agent("--port", port)
+            self.in_namespace("""
+import sys, subprocess, threading, time
+from harness import Wire
+port = sys.argv[1]
+def nft(rules): subprocess.run(["nft", "-f", "-"], input=rules, text=True, check=True)
+DROP = "table inet t {\\nchain p { type filter hook prerouting priority -300;\\n%s drop\\n}\\n}\\n"
+calm, hit = Wire(("127.0.0.1", int(port))), Wire(("127.0.0.1", int(port)))
+calm.get("/s/200?before"); hit.get("/s/200?before2")
+slow = threading.Thread(target=lambda: calm.get("/slow/700?meanwhile")); slow.start()
+time.sleep(0.05)
+nft(DROP % f"tcp sport {hit.sock.getsockname()[1]}")
+threading.Timer(0.25, lambda: nft("flush ruleset")).start()
+hit.get("/s/200?request")
+slow.join()
+nft(DROP % f"tcp dport {hit.sock.getsockname()[1]}")
+threading.Timer(0.25, lambda: nft("flush ruleset")).start()
+hit.get("/s/200?answer")
+calm.get("/s/200?after")
+""", port)
+            spans = agent.stop()
+        finally:
+            self.ns.close()
+        # The server's answer was written, and its span has ended, before its timer ran out; the client did not get
+        # its acknowledgement either, and sent again.
+        self.check_only(spans, {("/s/200?request", CLIENT): {"tcp.rto"}, ("/s/200?answer", CLIENT): {"tcp.rto"}})
+        self.on(spans, "/slow/700?meanwhile", CLIENT)
+        late = self.on(spans, "/s/200?request", CLIENT)
+        self.assertGreater(late.ms, 190)
+
+    def test_zero_window(self):
+        """The client does not read: the server's answer waits for room, and says so."""
+        process, port, _ = python(self.place)
+        agent = self.agent("--port", port)
+        wire, other = Wire(("127.0.0.1", int(port)), 30), Wire(("127.0.0.1", int(port)))
+        wire.send("GET /big/16 HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.5)
+        other.get("/s/200?meanwhile")
+        wire.response()
+        spans = agent.stop()
+        self.check_only([s for s in spans if s.target != "/big/16"], {})
+        self.assertIn("tcp.zero_window", self.on(spans, "/big/16", SERVER).event_names)
+        self.assertNotIn("tcp.zero_window", self.on(spans, "/big/16", CLIENT).event_names)
+
+    def test_reset_by_peer(self):
+        process, port, _ = python(self.place)
+        agent = self.agent("--port", port)
+        wire, other = Wire(("127.0.0.1", int(port))), Wire(("127.0.0.1", int(port)))
+        done = threading.Thread(target=lambda: other.get("/slow/300?meanwhile"))
+        done.start()
+        wire.send("GET /slow/200?reset HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.1)
+        wire.reset()
+        done.join()
+        spans = agent.stop()
+        self.check_only(spans, {("/slow/200?reset", SERVER): {"tcp.reset"},
+                                ("/slow/200?reset", CLIENT): {"tcp.reset"} if "tcp.reset" in self.on(
+                                    spans, "/slow/200?reset", CLIENT).event_names else set()})
+        reset, = [e for e in self.on(spans, "/slow/200?reset", SERVER).raw["events"] if e["name"] == "tcp.reset"]
+        self.assertEqual(reset["attributes"], {"network.io.direction": "receive"})
+
+    def test_segv(self):
+        process, port, _ = python(self.place)
+        _, calm, _ = python(self.place)
+        agent = self.agent("--port", port, "--port", calm)
+        other = Wire(("127.0.0.1", int(calm)))
+        done = threading.Thread(target=lambda: other.get("/slow/300?meanwhile"))
+        done.start()
+        with self.assertRaises((Failure, OSError)):
+            Wire(("127.0.0.1", int(port))).get("/segv")
+        done.join()
+        spans = agent.stop()
+        self.check_only([s for s in spans if s.target != "/segv"], {})
+        event, = [e for e in self.on(spans, "/segv", SERVER).raw["events"] if e["name"] == "process.signal"]
+        self.assertEqual(event["attributes"], {"ringspan.signal": signal.SIGSEGV})
+
+    def memory_cgroup(self):
+        """A cgroup with 64 MB of memory: its directory, or None."""
+        name = f"rs-oom-{os.getpid()}"
+        for base, limits in (("/sys/fs/cgroup", ("memory.max", "memory.swap.max")),
+                             ("/sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"))):
+            path = os.path.join(base, name)
+            try:
+                os.mkdir(path)
+            except OSError:
+                continue
+            if not os.path.exists(os.path.join(path, limits[0])):  # not this hierarchy's, or no hierarchy at all
+                os.rmdir(path)
+                continue
+            with open(os.path.join(path, limits[0]), "w") as f:
+                f.write(str(64 << 20))
+            try:
+                with open(os.path.join(path, limits[1]), "w") as f:
+                    f.write("0" if limits[1].endswith("max") else str(64 << 20))
+            except OSError:
+                pass  # no swap accounting: there is none here
+            return path
+        return None
+
+    def test_oom_kill(self):
+        path = self.memory_cgroup()
+        if not path:
+            self.skipTest("no cgroup with a memory controller can be made here")
+        try:
+            process, port, _ = python(self.place)
+            _, calm, _ = python(self.place)
+            with open(os.path.join(path, "cgroup.procs"), "w") as f:
+                f.write(str(process.pid))
+            agent = self.agent("--port", port, "--port", calm)
+            other = Wire(("127.0.0.1", int(calm)))
+            done = threading.Thread(target=lambda: other.get("/slow/400?meanwhile"))
+            done.start()
+            with self.assertRaises((Failure, OSError)):
+                Wire(("127.0.0.1", int(port))).get("/hog/512")
+            process.wait()
+            done.join()
+            spans = agent.stop()
+        finally:
+            wait_until("the cgroup to be empty", lambda: not open(os.path.join(path, "cgroup.procs")).read())
+            os.rmdir(path)
+        self.check_only([s for s in spans if s.target != "/hog/512"], {})
+        self.assertIn("process.oom_kill", self.on(spans, "/hog/512", SERVER).event_names)
+        self.assertNotIn("process.oom_kill", self.on(spans, "/hog/512", CLIENT).event_names)
