@@ -254,6 +254,12 @@ bench-parents: all ## how many parents are right, wrong or none, per program and
 bench-join: all ## two namespaces, two agents, NAT and loss: how many server spans name the right client span (root)
 	$(Q)python3 bench/join.py $(ARGS)
 .PHONY: bench-active bench-parents bench-join
+bench-node: all $(B)/node_load ## 200 traced processes, 10,000 connections, 20,000 requests/s, beside a small case (root; ARGS="--seconds 15")
+	$(Q)python3 bench/node.py $(B)/node_load $(ARGS)
+.PHONY: bench-node
+$(B)/node_load: bench/node_load.c
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -o $@ $<
 bench-spanevents: $(B)/bench/spanevents ## dd-trace-java's span events benchmark: ns, bytes, allocations per trace; no root
 	$(Q)$<
 .PHONY: bench-spanevents
@@ -375,10 +381,10 @@ check-deploy: all ## chart, manifests, image, package, unit, examples, without a
 $(B)/app: tests/deploy/app.c
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -static -s -o $@ $<
-check-k8s: $(B)/app ## the image, started by the chart, on a real Kubernetes (root; RINGSPAN_K8S_NODE: its tool's folder)
+check-k8s-node: $(B)/app ## the image, started by the chart, on a real Kubernetes (root; RINGSPAN_K8S_NODE: its tool's folder)
 	$(Q)$(MAKE) --no-print-directory image IMAGE=localhost/ringspan:check
 	$(Q)tests/deploy/run_k8s.sh build/ringspan-image.tar $(B)/app $(T) || [ $$? = 77 ]
-.PHONY: check-k8s
+.PHONY: check-k8s-node
 HELM ?= helm
 manifests: ## deploy/kubernetes/base/ringspan.yaml from the chart (HELM=helm)
 	$(Q)deploy/kubernetes/render $(HELM) > build/manifests.yaml && cp build/manifests.yaml deploy/kubernetes/base/ringspan.yaml

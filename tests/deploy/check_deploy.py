@@ -3,7 +3,7 @@
 """What is shipped beside the program, without a cluster: check_deploy.py [NAME…].
 
 Chart and manifests against the published schemas, image, package, unit, examples. What needs a tool that cannot be had
-here is skipped with the reason. `make check-k8s` runs the rest on a real Kubernetes.
+here is skipped with the reason. `make check-k8s-node` runs the rest on a real Kubernetes.
 """
 import http.server
 import json

@@ -9,7 +9,7 @@ tools=${RINGSPAN_K8S_NODE:-}
 	[ ! -x "$d/k8s-node" ] || tools=$d
 done
 if [ ! -x "$tools/k8s-node" ]; then
-	echo "check-k8s: skipped: no Kubernetes; set RINGSPAN_K8S_NODE to the directory of k8s-node"
+	echo "check-k8s-node: skipped: no Kubernetes; set RINGSPAN_K8S_NODE to the directory of k8s-node"
 	exit 77
 fi
 exec python3 "$top/tests/deploy/check_k8s.py" "$tools/k8s-node" "$@"

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * node_load — a node's worth of processes: SERVERS processes that answer on a port each, CLIENTS that keep
+ * CONNS connections open to them and ask RATE times a second in all, in turn on each connection, for SECONDS.
+ * Prints "ready" when all connections stand, waits for a line, then asks; ends with
+ *   sent answered late seconds cpu_ns
+ * late: requests that could not be sent when they were due, because the connection still waited or the process
+ * had no turn; they are sent later. cpu_ns: of all processes, while they asked.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS	 1000000ull
+#define S	 1000000000ull
+#define REQUEST	 "GET /items/42?page=7 HTTP/1.1\r\nHost: localhost\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n"
+#define RESPONSE "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n\r\n0123456789abcde\n"
+
+struct shared {
+	atomic_ulong connected, sent, answered, late, cpu_ns;
+	atomic_bool go;
+};
+
+static struct shared *shared;
+static int servers, clients, conns, rate, seconds, port;
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * S + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t cpu(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * S + (uint64_t)ts.tv_nsec;
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static struct sockaddr_in address(int i)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons((uint16_t)(port + i)),
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static volatile sig_atomic_t ended;
+static uint64_t cpu_before;
+
+static void on_term(int signo)
+{
+	(void)signo;
+	ended = 1;
+}
+
+static void server(int i)
+{
+	struct sockaddr_in sin = address(i);
+	int lfd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), ep = epoll_create1(0), one = 1;
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = lfd }, got[64];
+	char buf[4096];
+	bool asked = false;
+
+	setsockopt(lfd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(lfd, (struct sockaddr *)&sin, sizeof(sin)) || listen(lfd, 1024))
+		die("listen");
+	epoll_ctl(ep, EPOLL_CTL_ADD, lfd, &ev);
+	while (!ended) {
+		int n = epoll_wait(ep, got, 64, 1000);
+
+		if (!asked && atomic_load(&shared->go)) {
+			asked = true;
+			cpu_before = cpu();
+		}
+		for (int k = 0; k < n; k++) {
+			int fd = got[k].data.fd;
+			ssize_t len;
+
+			if (fd == lfd) {
+				fd = accept4(lfd, NULL, NULL, SOCK_NONBLOCK);
+				ev.data.fd = fd;
+				if (fd >= 0)
+					epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
+				continue;
+			}
+			len = read(fd, buf, sizeof(buf));
+			if (len == 0 || (len < 0 && errno != EAGAIN))
+				close(fd);
+			else if (len > 0 && write(fd, RESPONSE, sizeof(RESPONSE) - 1) < 0)
+				close(fd);
+		}
+	}
+	atomic_fetch_add(&shared->cpu_ns, cpu() - cpu_before);
+	exit(0);
+}
+
+static int connect_to(int i)
+{
+	struct sockaddr_in sin = address(i);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	for (int tries = 0; connect(fd, (struct sockaddr *)&sin, sizeof(sin)); tries++) {
+		if (tries == 500)
+			die("connect");
+		usleep(10000);
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+static void client(int c)
+{
+	int n = conns / clients, ep = epoll_create1(0), next = 0;
+	int *fds = calloc((size_t)n, sizeof(*fds));
+	bool *busy = calloc((size_t)n, sizeof(*busy));
+	uint64_t start, end, sent = 0, answered = 0, late = 0;
+	struct epoll_event ev = { .events = EPOLLIN }, got[256];
+	char buf[4096];
+
+	for (int i = 0; i < n; i++) {
+		fds[i] = connect_to((c * n + i) % servers);
+		ev.data.u32 = (uint32_t)i;
+		epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &ev);
+		atomic_fetch_add(&shared->connected, 1);
+	}
+	while (!atomic_load(&shared->go))
+		usleep(1000);
+	start = now();
+	end = start + (uint64_t)seconds * S;
+	cpu_before = cpu();
+	for (;;) {
+		uint64_t t = now();
+		uint64_t due = (t < end ? t - start : end - start) / 1000 * (uint64_t)rate /
+			       (uint64_t)clients / 1000000;
+		int m;
+
+		for (int looked = 0; sent < due && looked < n; looked++) {
+			int i = next;
+
+			next = (next + 1) % n;
+			if (busy[i])
+				continue;
+			if (write(fds[i], REQUEST, sizeof(REQUEST) - 1) != sizeof(REQUEST) - 1)
+				die("write");
+			busy[i] = true;
+			sent++;
+		}
+		late += due - sent > 1;
+		if (t >= end && answered == sent)
+			break;
+		if (t >= end + 10 * S)
+			break;
+		m = epoll_wait(ep, got, 256, 1);
+		for (int k = 0; k < m; k++) {
+			uint32_t i = got[k].data.u32;
+
+			if (read(fds[i], buf, sizeof(buf)) <= 0)
+				die("read");
+			busy[i] = false;
+			answered++;
+		}
+	}
+	atomic_fetch_add(&shared->sent, sent);
+	atomic_fetch_add(&shared->answered, answered);
+	atomic_fetch_add(&shared->late, late);
+	atomic_fetch_add(&shared->cpu_ns, cpu() - cpu_before);
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit lim;
+	uint64_t start;
+	pid_t *pid;
+	char c;
+
+	if (argc != 7) {
+		fprintf(stderr, "usage: node_load SERVERS CLIENTS CONNS RATE SECONDS PORT\n");
+		return 2;
+	}
+	servers = atoi(argv[1]);
+	clients = atoi(argv[2]);
+	conns = atoi(argv[3]);
+	rate = atoi(argv[4]);
+	seconds = atoi(argv[5]);
+	port = atoi(argv[6]);
+	getrlimit(RLIMIT_NOFILE, &lim);
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = calloc((size_t)(servers + clients), sizeof(*pid));
+	if (shared == MAP_FAILED || !pid)
+		die("memory");
+	signal(SIGTERM, on_term);
+	for (int i = 0; i < servers + clients; i++) {
+		pid[i] = fork();
+		if (pid[i] < 0)
+			die("fork");
+		if (pid[i] > 0)
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (i < servers)
+			server(i);
+		client(i - servers);
+	}
+	while (atomic_load(&shared->connected) < (unsigned long)(conns / clients * clients))
+		usleep(10000);
+	puts("ready");
+	fflush(stdout);
+	if (read(STDIN_FILENO, &c, 1) < 0)
+		die("read");
+	start = now();
+	atomic_store(&shared->go, true);
+	for (int i = 0; i < clients; i++)
+		waitpid(pid[servers + i], NULL, 0);
+	start = now() - start;
+	for (int i = 0; i < servers; i++)
+		kill(pid[i], SIGTERM);
+	for (int i = 0; i < servers; i++)
+		waitpid(pid[i], NULL, 0);
+	printf("%lu %lu %lu %.3f %lu\n", atomic_load(&shared->sent), atomic_load(&shared->answered),
+	       atomic_load(&shared->late), (double)start / 1e9, atomic_load(&shared->cpu_ns));
+	return 0;
+}
