@@ -20,6 +20,7 @@
 #include "k8s/k8s.h"
 #include "kernel/kernel.h"
 #include "loop/loop.h"
+#include "meta/facts.h"
 #include "pipeline.h"
 #include "settings.h"
 #include "source/tev.h"
@@ -108,9 +109,14 @@ static void on_flush(void *arg, const struct rs_batch *b)
 static void on_learnt(void *arg, uint32_t tgid)
 {
 	struct agent *a = arg;
+	const struct rs_proc *p = rs_procs_find(&a->pl.procs, tgid);
+	int tls = p && p->decision.rule ? p->decision.rule->tls : RS_RULE_TLS_DEFAULT;
+	enum rs_tls_mode mode = tls == RS_RULE_TLS_DEFAULT
+					? a->tls.mode
+					: (enum rs_tls_mode)(tls - RS_RULE_TLS_AUTO);
 
 	rs_gos_look(&a->gos, tgid);
-	rs_tls_look(&a->tls, tgid);
+	rs_tls_look(&a->tls, tgid, mode);
 }
 
 static void on_does_tls(void *arg, uint32_t tgid)
@@ -382,23 +388,18 @@ static void kernel_opts(const struct rs_config *cfg, struct rs_kernel_opts *o, u
 /* Do the filters let this process through, as far as is known now? Its children are looked at when they are seen. */
 static bool may_matter(void *arg, uint32_t tgid)
 {
-	const struct rs_config *cfg = arg;
-	char path[32], comm[RS_COMM_LEN + 1] = "";
+	struct agent *a = arg;
+	const struct rs_config *cfg = a->cfg;
 	bool named = !cfg->pids.n && !cfg->cmd;
-	FILE *f;
+	char comm[RS_COMM_LEN];
 
 	for (uint32_t i = 0; i < cfg->pids.n; i++)
 		named |= cfg->pids.v[i] == tgid;
-	if (!named || !cfg->comms.n)
-		return named;
-	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
-	f = fopen(path, "re");
-	if (!f)
+	if (!named || !rs_procs_may_trace(&a->pl.procs, tgid))
 		return false;
-	if (!fgets(comm, sizeof(comm), f))
-		comm[0] = 0;
-	fclose(f);
-	comm[strcspn(comm, "\n")] = 0;
+	if (!cfg->comms.n)
+		return true;
+	rs_facts_comm(tgid, comm);
 	for (uint32_t i = 0; i < cfg->comms.n; i++) {
 		if (strcmp(comm, cfg->comms.v[i]) == 0)
 			return true;
@@ -456,7 +457,7 @@ static int start_kernel(struct agent *a)
 		rs_gos_look(&a->gos, pids[i]);
 	rs_tls_init(&a->tls, a->kernel, (enum rs_tls_mode)a->cfg->tls, a->cfg->tls_exclude,
 		    &a->pl.n);
-	rs_tls_look_all(&a->tls, may_matter, (void *)a->cfg);
+	rs_tls_look_all(&a->tls, may_matter, a);
 	return !a->record && tell_ports(a) ? RS_EXIT_FAILED : RS_EXIT_OK;
 }
 

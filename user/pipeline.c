@@ -365,7 +365,9 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	bool is_new;
 
 	pl->n.v[RS_C_CONN_RECORDS]++;
-	if (p && !rs_decision_traced(&p->decision)) {
+	if (p &&
+	    (!rs_decision_traced(&p->decision) || (ev->source == RS_SRC_TLS && p->decision.rule &&
+						   p->decision.rule->tls == RS_RULE_TLS_NEVER))) {
 		pl->n.v[RS_C_CONN_EXCLUDED]++;
 		return;
 	}

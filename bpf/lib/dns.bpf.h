@@ -10,9 +10,9 @@
 #include "emit.bpf.h"
 #include "locate.bpf.h"
 
-#define IPPROTO_UDP  17
-#define RS_DNS_MIN   32 /* bytes of the shortest answer that names an address */
-#define RS_DNS_PORT  bpf_htons(53)
+#define IPPROTO_UDP 17
+#define RS_DNS_MIN  32 /* bytes of the shortest answer that names an address */
+#define RS_DNS_PORT bpf_htons(53)
 
 /* sk: any pointer. */
 static __always_inline bool rs_dns_socket(struct sock *sk)
@@ -30,8 +30,8 @@ static __always_inline bool rs_dns_socket(struct sock *sk)
 /* A response without error, to one question, with answers; rs_dns_parse looks closer. */
 static __always_inline bool rs_dns_begins(const struct rs_scratch *s)
 {
-	return (s->data[2] & 0xf8) == 0x80 && !(s->data[3] & 0x0f) && !s->data[4] && s->data[5] == 1 &&
-	       !s->data[6] && s->data[7];
+	return (s->data[2] & 0xf8) == 0x80 && !(s->data[3] & 0x0f) && !s->data[4] &&
+	       s->data[5] == 1 && !s->data[6] && s->data[7];
 }
 
 /* A datagram of len bytes was read; kind, regs: by which system call. */
@@ -39,15 +39,12 @@ static __always_inline void rs_dns_answer(struct sock *sk, __u32 slot, struct pt
 					  enum rs_sys_kind kind, __u32 len)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	__u32 tgid = pid_tgid >> 32, *v;
+	__u32 tgid = pid_tgid >> 32;
 	struct rs_scratch *s;
 
-	if (len < RS_DNS_MIN || len > RS_CAP_MAX || !rs_task_wanted(tgid))
+	if (len < RS_DNS_MIN || len > RS_CAP_MAX || !rs_task_traced(tgid))
 		return;
 	if (kind != RS_SYS_BUF && kind != RS_SYS_MSG && kind != RS_SYS_IOV && kind != RS_SYS_MMSG)
-		return;
-	v = bpf_map_lookup_elem(&rs_verdicts, &tgid);
-	if (v && *v == RS_BPF_SKIP)
 		return;
 	s = rs_scratch_get(slot);
 	if (!s || !rs_locate(s, regs, kind))

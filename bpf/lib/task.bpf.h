@@ -60,6 +60,17 @@ static __always_inline bool rs_task_wanted(__u32 tgid)
 	return true;
 }
 
+/* The same, and user space has not said that nothing of it is wanted: for programs that see no socket. */
+static __always_inline bool rs_task_traced(__u32 tgid)
+{
+	__u32 *v;
+
+	if (!rs_task_wanted(tgid))
+		return false;
+	v = rs_cfg.discover ? bpf_map_lookup_elem(&rs_verdicts, &tgid) : NULL;
+	return !v || *v != RS_BPF_SKIP;
+}
+
 /* Notes the process; returns the flags of the record that tells of it: user space must look at once. */
 static __always_inline __u64 rs_task_seen(__u32 tgid)
 {

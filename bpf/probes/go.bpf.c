@@ -81,7 +81,7 @@ static __always_inline __u64 go_conn(__u64 data)
 
 static __always_inline struct rs_bpf_go *go_begin(__u32 tgid)
 {
-	if (!*(volatile __u32 *)&rs_active || !rs_task_wanted(tgid))
+	if (!*(volatile __u32 *)&rs_active || !rs_task_traced(tgid))
 		return NULL;
 	return rs_go_of(tgid);
 }

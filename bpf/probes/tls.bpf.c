@@ -50,7 +50,7 @@ static __always_inline int result(struct pt_regs *ctx, __u32 reg)
 
 static __always_inline bool wanted(__u32 tgid)
 {
-	return *(volatile __u32 *)&rs_active && rs_task_wanted(tgid);
+	return *(volatile __u32 *)&rs_active && rs_task_traced(tgid);
 }
 
 SEC("uprobe")

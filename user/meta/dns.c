@@ -4,12 +4,12 @@
 #include "base/hash.h"
 #include "shared/events.h"
 
-#define HEADER	   12
-#define TYPE_A	   1
-#define TYPE_AAAA  28
-#define CLASS_IN   1
-#define POINTERS   16 /* compression pointers followed in one name */
-#define RECORDS	   256
+#define HEADER	  12
+#define TYPE_A	  1
+#define TYPE_AAAA 28
+#define CLASS_IN  1
+#define POINTERS  16 /* compression pointers followed in one name */
+#define RECORDS	  256
 
 /* -- messages -- */
 
@@ -248,7 +248,8 @@ void rs_dns_message(struct rs_dns *d, uint32_t netns, struct str msg, uint64_t n
 			continue;
 		if (!name)
 			name = new_name(d, &a);
-		if (!name || (rs_map_get(&d->by_addr, key_of(netns, a.a[i].family, a.a[i].addr)) != e))
+		if (!name ||
+		    (rs_map_get(&d->by_addr, key_of(netns, a.a[i].family, a.a[i].addr)) != e))
 			break;
 		rs_dns_put(d, e->name);
 		e->name = name;
@@ -257,8 +258,8 @@ void rs_dns_message(struct rs_dns *d, uint32_t netns, struct str msg, uint64_t n
 	rs_dns_put(d, name);
 }
 
-struct rs_dns_name *rs_dns_find(struct rs_dns *d, uint32_t netns, uint8_t family, const uint8_t addr[16],
-				uint64_t now_ns)
+struct rs_dns_name *rs_dns_find(struct rs_dns *d, uint32_t netns, uint8_t family,
+				const uint8_t addr[16], uint64_t now_ns)
 {
 	struct entry *e = rs_map_get(&d->by_addr, key_of(netns, family, addr));
 

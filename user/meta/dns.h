@@ -16,8 +16,8 @@
 #include "base/pool.h"
 #include "base/str.h"
 
-#define RS_DNS_NAME  253 /* characters of a name, RFC 1035 section 2.3.4 */
-#define RS_DNS_ADDRS 32	 /* addresses of one answer that are kept */
+#define RS_DNS_NAME   253 /* characters of a name, RFC 1035 section 2.3.4 */
+#define RS_DNS_ADDRS  32  /* addresses of one answer that are kept */
 #define RS_DNS_MIN_NS 60000000000ull
 #define RS_DNS_MAX_NS 86400000000000ull
 
@@ -63,8 +63,8 @@ void rs_dns_release(struct rs_dns *d);
 /* A message that a process of this network namespace received. */
 void rs_dns_message(struct rs_dns *d, uint32_t netns, struct str msg, uint64_t now_ns);
 /* What the address is called, a reference of the caller's; NULL: not known. */
-struct rs_dns_name *rs_dns_find(struct rs_dns *d, uint32_t netns, uint8_t family, const uint8_t addr[16],
-				uint64_t now_ns);
+struct rs_dns_name *rs_dns_find(struct rs_dns *d, uint32_t netns, uint8_t family,
+				const uint8_t addr[16], uint64_t now_ns);
 /* Gives a reference back; NULL is fine. */
 void rs_dns_put(struct rs_dns *d, struct rs_dns_name *name);
 

@@ -28,6 +28,23 @@ uint32_t rs_facts_uid(uint32_t pid)
 	return uid;
 }
 
+void rs_facts_comm(uint32_t pid, char ret[16])
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	memset(ret, 0, 16);
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, ret, 15);
+	close(fd);
+	while (n > 0 && ret[n - 1] == '\n')
+		ret[--n] = 0;
+}
+
 /* Lines are "ID:CONTROLLERS:PATH"; version 2's is "0::PATH". */
 struct str rs_facts_cgroup_of(struct str text)
 {

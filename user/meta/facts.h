@@ -8,6 +8,8 @@
 
 /* Its effective user; RS_FACTS_NO_UID when it is gone. */
 uint32_t rs_facts_uid(uint32_t pid);
+/* Its name, NUL-terminated; "" when it is gone. */
+void rs_facts_comm(uint32_t pid, char ret[16]);
 /* Its cgroup's path: of version 2 if it is in one there, else of the first hierarchy. NULL: not known. */
 const char *rs_facts_cgroup(uint32_t pid, struct rs_arena *a);
 /* TCP ports it listens on, added to f->ports as far as there is room. Looks at its descriptors: not cheap. */

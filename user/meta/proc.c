@@ -358,6 +358,8 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	p->sdk = p->published = false;
 	p->c = (struct rs_container_facts){ 0 };
 	if (ps->live) {
+		if (!p->comm[0])
+			rs_facts_comm(p->tgid, p->comm);
 		read_exe(&l);
 		read_container(ps, p);
 	}
@@ -561,6 +563,27 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 	set_comm(p, comm);
 	learn(ps, p);
 	return p;
+}
+
+bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid)
+{
+	struct rs_proc p = { .tgid = tgid };
+	struct learn l = { .p = &p };
+	struct rs_decision d;
+
+	if (!ps->discover || !ps->live)
+		return true;
+	rs_arena_init(&p.own_mem, 1024, 64 * 1024);
+	rs_arena_init(&p.arena, 1024, 64 * 1024);
+	rs_facts_comm(tgid, p.comm);
+	read_exe(&l);
+	read_container(ps, &p);
+	read_facts(ps, &l);
+	pod_facts(ps, &p, pod_of(ps, &p));
+	d = rs_discover_decide(ps->discover, &p.facts);
+	rs_arena_release(&p.own_mem);
+	rs_arena_release(&p.arena);
+	return d.state != RS_DECIDED_SKIP;
 }
 
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm)

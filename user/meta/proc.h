@@ -104,6 +104,8 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 /* It listens on or talks through this port: rules may ask for it. */
 void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port);
+/* Would this process, which is not known yet, be traced, as far as can be said now? */
+bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid);
 /* Its facts, or the rules, have changed: asks them again. */
 void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p);
 /* What is not known of it yet will not be waited for: decides by the rest. */

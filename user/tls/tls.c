@@ -43,6 +43,7 @@ struct proc {
 	uint32_t tgid;
 	uint8_t n, again;
 	bool excluded;
+	enum rs_tls_mode mode; /* --tls, or what a rule says of this process */
 	struct file *file[RS_TLS_PER_PROC];
 };
 
@@ -185,12 +186,12 @@ static int attach(struct rs_tls_watch *w, struct file *f, const char *path,
 }
 
 static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
-		 const struct rs_tls_points *p)
+		 const struct rs_tls_points *p, enum rs_tls_mode mode)
 {
 	uint32_t price = price_of(w, p->dear);
 	int r;
 
-	if (w->mode == RS_TLS_AUTO && price > PRICE_MAX_NS) {
+	if (mode == RS_TLS_AUTO && price > PRICE_MAX_NS) {
 		f->state = RS_TLS_DECLINED;
 		snprintf(
 			f->why, sizeof(f->why),
@@ -213,7 +214,7 @@ static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
 }
 
 /* What there is in the file. A program may have several libraries: the points of all are attached. */
-static void study(struct rs_tls_watch *w, struct file *f, int fd)
+static void study(struct rs_tls_watch *w, struct file *f, int fd, enum rs_tls_mode mode)
 {
 	struct rs_tls_points *p = malloc(sizeof(*p));
 	char path[40];
@@ -231,7 +232,7 @@ static void study(struct rs_tls_watch *w, struct file *f, int fd)
 			continue;
 		f->library = p->name;
 		if (!r) {
-			hook(w, f, path, p);
+			hook(w, f, path, p, mode);
 		} else {
 			f->state = RS_TLS_FAILED;
 			snprintf(f->why, sizeof(f->why), "%s", p->what[0] ? p->what : strerror(-r));
@@ -256,7 +257,8 @@ static bool promising(const char *path)
 	return false;
 }
 
-static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, uint32_t tgid)
+static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, uint32_t tgid,
+			     enum rs_tls_mode mode)
 {
 	struct stat st;
 	struct file *f;
@@ -270,9 +272,13 @@ static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, u
 			return NULL;
 		*f = (struct file){ .dev = st.st_dev, .ino = st.st_ino, .tgid = tgid };
 		snprintf(f->path, sizeof(f->path), "%s", path);
-		study(w, f, fd);
+		study(w, f, fd, mode);
 	} else {
 		rs_list_del(&f->known);
+		if (f->library && f->state == RS_TLS_DECLINED && mode == RS_TLS_ALWAYS) {
+			f->library = NULL;
+			study(w, f, fd, mode);
+		}
 	}
 	rs_list_add_tail(&w->known, &f->known);
 	return f;
@@ -303,7 +309,7 @@ static bool excluded(const struct rs_tls_watch *w, const char *exe)
 
 static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path, uint32_t tgid)
 {
-	struct file *f = p->n < RS_TLS_PER_PROC ? get_file(w, fd, path, tgid) : NULL;
+	struct file *f = p->n < RS_TLS_PER_PROC ? get_file(w, fd, path, tgid, p->mode) : NULL;
 
 	if (!f || !f->library)
 		return;
@@ -350,7 +356,7 @@ static void search(struct rs_tls_watch *w, struct proc *p)
 	if (n < 0) /* a kernel thread, or gone */
 		return;
 	l.exe[n] = 0;
-	p->excluded = excluded(w, l.exe);
+	p->excluded = p->mode == RS_TLS_NEVER || excluded(w, l.exe);
 	if (p->excluded)
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -372,7 +378,7 @@ static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
 		w->n->v[RS_C_TLS_NO_ROOM]++;
 		return NULL;
 	}
-	*p = (struct proc){ .tgid = tgid };
+	*p = (struct proc){ .tgid = tgid, .mode = w->mode };
 	if (rs_map_put(&w->by_tgid, tgid, p)) {
 		rs_pool_put(&w->procs, p);
 		w->n->v[RS_C_TLS_NO_ROOM]++;
@@ -382,7 +388,7 @@ static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
 	return p;
 }
 
-void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid)
+void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode)
 {
 	struct proc old, *p;
 
@@ -393,6 +399,7 @@ void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid)
 		return;
 	/* What it still has is not given up in between. */
 	old = *p;
+	p->mode = mode;
 	p->n = 0;
 	p->again = 0;
 	search(w, p);
@@ -426,7 +433,7 @@ void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t 
 		uint32_t tgid = (uint32_t)strtoul(d->d_name, NULL, 10);
 
 		if (tgid && (!wanted || wanted(arg, tgid)))
-			rs_tls_look(w, tgid);
+			rs_tls_look(w, tgid, w->mode);
 	}
 	closedir(dir);
 }

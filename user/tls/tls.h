@@ -55,8 +55,9 @@ void rs_tls_init(struct rs_tls_watch *w, struct rs_kernel *kernel, enum rs_tls_m
 /* Detaches all. Harmless on a zeroed struct. */
 void rs_tls_release(struct rs_tls_watch *w);
 
-/* A process is seen for the first time, or has become another program. */
-void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid);
+/* A process is seen for the first time, or has become another program. mode: what is wanted of this one; what is
+ * dear is paid for in all that have the same library. */
+void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode);
 /* It does TLS: looks for its library if none is known. */
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid);
 /* Every process that runs now, and that `wanted` (NULL: all) says yes to. */
