@@ -104,10 +104,12 @@ static void on_msg(void *arg, const struct rs_msg *m)
 		say(d, " end ?");
 	else if (end)
 		say(d, " end %llu", (unsigned long long)m->body_size);
-	if (m->parts == RS_PARTS_UNKNOWN)
-		say(d, " parts ?");
-	else if (m->parts)
-		say(d, " parts %u", m->parts);
+	for (int i = 0; end && i < 2; i++) {
+		if (m->parts[i] == RS_PARTS_UNKNOWN)
+			say(d, i ? " received ?" : " sent ?");
+		else if (m->parts[i])
+			say(d, i ? " received %u" : " sent %u", m->parts[i]);
+	}
 	for (unsigned i = 0; i < m->nfields; i++) {
 		struct str v = m->fields[i].value;
 

@@ -310,8 +310,8 @@ static const struct h2_case cases[] = {
 	{ "grpc", grpc,
 	  SAW_GRPC(
 		  1,
-		  "/p.S/Unary") " timeout=1S\n> #1 end 8 parts 1\n"
-				"< #1 2 200 type=application/grpc+proto\n< #1 end 279 parts 3 grpc=0\n" SAW_GRPC(
+		  "/p.S/Unary") " timeout=1S\n> #1 end 8 sent 1\n"
+				"< #1 2 200 type=application/grpc+proto\n< #1 end 279 sent 1 received 3 grpc=0\n" SAW_GRPC(
 					3,
 					"/p.S/Fails") "\n> #3 end 0\n"
 						      "< #3 2 200 type=application/grpc grpc=5\n< #3 end 0\n" },
@@ -505,7 +505,7 @@ static void test_losses(void **state)
 	headers(&s, TO_SERVER, END_STREAM, 5, GET("/5"));
 	send(&d, &s);
 	check(&d, "loss", "in content",
-	      SAW(1, "/1") "\n" SAW_GRPC(3, "/p.S/M") "\n> #1 end 5000\n> #3 end ? parts ?\n" SAW(
+	      SAW(1, "/1") "\n" SAW_GRPC(3, "/p.S/M") "\n> #1 end 5000\n> #3 end ? sent ?\n" SAW(
 		      5, "/5") "\n> #5 end 0\n");
 
 	/* And not to be found for a while. */

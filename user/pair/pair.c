@@ -239,7 +239,7 @@ struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct r
 		o = first(p, c, m, request_open);
 		if (o) {
 			o->heard_ns = m->end_ns;
-			o->x.req_parts = m->parts;
+			memcpy(o->x.parts, m->parts, sizeof(o->x.parts));
 			o->x.request_done = !(m->flags & RS_MSGF_ABORTED);
 			o->x.req_body = m->body_size;
 		}
@@ -250,7 +250,7 @@ struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct r
 			return NULL;
 		o->heard_ns = m->end_ns;
 		o->x.nresp = keep_fields(p, o, m, o->x.resp, o->x.nresp);
-		o->x.resp_parts = m->parts;
+		memcpy(o->x.parts, m->parts, sizeof(o->x.parts));
 		o->response_done = true;
 		o->x.resp_body = m->body_size;
 		o->x.cut |= (m->flags & RS_MSGF_CUT) != 0;

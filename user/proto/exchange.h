@@ -46,9 +46,10 @@ struct rs_exchange {
 	bool request_done; /* the whole request went through */
 	bool cut;	   /* some of it was not captured: what is said is right but not all */
 	uint64_t start_ns, resp_start_ns,
-		end_ns;			/* CLOCK_MONOTONIC; resp_start_ns 0: no response */
-	uint64_t req_body, resp_body;	/* bytes of content, or RS_BODY_UNKNOWN */
-	uint32_t req_parts, resp_parts; /* messages in them (gRPC), or RS_PARTS_UNKNOWN */
+		end_ns;		      /* CLOCK_MONOTONIC; resp_start_ns 0: no response */
+	uint64_t req_body, resp_body; /* bytes of content, or RS_BODY_UNKNOWN */
+	uint32_t parts
+		[2]; /* messages in the request and in the response (gRPC), or RS_PARTS_UNKNOWN */
 	uint32_t tgid, tid;
 	uint64_t
 		task; /* whose it is: a client's asker, where that is not who wrote; 0: the thread's */

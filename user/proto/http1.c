@@ -147,7 +147,7 @@ static void start_msg(struct rs_msg *m, enum rs_msg_type type)
 	m->flags = 0;
 	m->nfields = 0;
 	m->id = 0;
-	m->parts = 0;
+	m->parts[0] = m->parts[1] = 0;
 	m->body_size = 0;
 }
 

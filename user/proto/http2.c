@@ -33,7 +33,7 @@ enum frame_type {
 static const struct str preface = { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24 };
 
 enum side {
-	ASKING,
+	ASKING, /* the order is that of rs_msg.parts */
 	ANSWERING,
 };
 
@@ -201,7 +201,7 @@ static void start_msg(struct rs_msg *m, enum rs_msg_type type, uint32_t id)
 	m->flags = 0;
 	m->nfields = 0;
 	m->id = id;
-	m->parts = 0;
+	m->parts[0] = m->parts[1] = 0;
 	m->body_size = 0;
 }
 
@@ -246,8 +246,8 @@ static void end_msg(struct http2 *h, enum side side, uint32_t id, struct rs_msg 
 	s->s[side].done = true;
 	if (!s->s[side].unsized)
 		m->body_size = s->s[side].body;
-	if (s->grpc)
-		m->parts = s->s[side].unsized ? RS_PARTS_UNKNOWN : s->s[side].parts;
+	for (int i = 0; s->grpc && i < 2; i++)
+		m->parts[i] = s->s[i].unsized ? RS_PARTS_UNKNOWN : s->s[i].parts;
 	/* An answer may be seen before its request: another thread of the client was faster. */
 	if (s->s[ANSWERING].done && (s->s[ASKING].seen || !h->whole || id <= h->last_id))
 		put_stream(h, s);

@@ -89,9 +89,10 @@ struct rs_msg {
 	uint8_t dir;   /* enum rs_ev_dir it went */
 	uint8_t flags; /* RS_MSGF_* */
 	uint8_t nfields;
-	uint8_t to;	    /* SWITCH: enum rs_proto_id */
-	uint32_t id;	    /* RS_PAIR_BY_ID: the request's number; never 0 */
-	uint32_t parts;	    /* END: messages within the body (gRPC), or RS_PARTS_UNKNOWN */
+	uint8_t to;  /* SWITCH: enum rs_proto_id */
+	uint32_t id; /* RS_PAIR_BY_ID: the request's number; never 0 */
+	uint32_t parts
+		[2]; /* END: messages within the request's body so far, and the response's (gRPC) */
 	uint64_t body_size; /* END: bytes of content, transfer coding removed; or RS_BODY_UNKNOWN */
 	struct rs_field fields[RS_MSG_FIELDS]; /* END: of trailers */
 
