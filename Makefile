@@ -376,7 +376,11 @@ deb: all ## Debian package: build/ringspan_VERSION_ARCH.deb
 	$(Q)deploy/deb/build build/deb $(VERSION) build/ringspan_$(VERSION)_$(DEB_ARCH).deb
 check-deploy: all ## chart, manifests, image, package, unit, examples, without a cluster (T=name)
 	$(Q)$(DIFF_PYTHON) tests/deploy/check_deploy.py $(T)
-.PHONY: check-deploy
+build/gateway: $(wildcard tests/deploy/collector/*)
+	$(Q)cd tests/deploy/collector && go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
+check-gateway: all build/gateway ## deploy/examples/otel-gateway in a real Collector, built here (Go, network, minutes)
+	$(Q)$(DIFF_PYTHON) tests/deploy/check_deploy.py gateway
+.PHONY: check-deploy check-gateway
 # The image on a real one-node Kubernetes.
 $(B)/app: tests/deploy/app.c
 	$(call msg,LINK,$@)

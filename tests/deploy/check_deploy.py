@@ -5,6 +5,7 @@
 Chart and manifests against the published schemas, image, package, unit, examples. What needs a tool that cannot be had
 here is skipped with the reason. `make check-k8s-node` runs the rest on a real Kubernetes.
 """
+import gzip
 import http.server
 import json
 import os
@@ -236,10 +237,114 @@ def gateway_objects_are_valid():
         expect(validate(docs) == [], validate(docs))
 
 
+def gateway():
+    """The Collector with the examples' components, built once; Skipped without."""
+    path = os.environ.get("RINGSPAN_GATEWAY", os.path.join(TOP, "build", "gateway"))
+    if not os.path.exists(path):
+        raise Skipped("no Collector with these components: make build/gateway (minutes)")
+    return path
+
+
+class Backend(http.server.BaseHTTPRequestHandler):
+    """Keeps the spans that are posted to it, as JSON objects."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        out = subprocess.run([RINGSPAN, "encode", "--from", "otlp-proto", "--to", "json"], input=body, capture_output=True,
+                             check=False).stdout
+        self.server.spans += [json.loads(line) for line in out.splitlines() if line.startswith(b"{")]
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-protobuf")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def script(trace, service, status):
+    """A request with that trace id, as an event script."""
+    head = f"GET /{service} HTTP/1.1\r\nHost: a\r\ntraceparent: 00-{trace}-00000000000000aa-01\r\n\r\n"
+    return "\n".join(json.dumps(r) for r in (
+        {"t": 1000, "type": "open", "conn": 1, "pid": 7, "tid": 7, "comm": service, "role": "server", "family": "inet",
+         "local": "10.0.0.1:80", "peer": "10.0.0.2:4000"},
+        {"t": 2000, "type": "data", "conn": 1, "pid": 7, "tid": 7, "dir": "in", "text": head},
+        {"t": 5000, "type": "data", "conn": 1, "pid": 7, "tid": 7, "dir": "out",
+         "text": f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"})) + "\n"
+
+
+def gateway_samples_whole_traces():
+    """Both tiers, started with the files as they are. A trace comes in two halves through the balancer, one with an error:
+    both arrive. Of 60 traces without an error most do not."""
+    collector = gateway()
+    ports = []
+    for _ in range(2):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            ports.append(s.getsockname()[1])
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Backend) as backend, tempfile.TemporaryDirectory() as d:
+        backend.spans = []
+        threading.Thread(target=backend.serve_forever, daemon=True).start()
+        env = {**os.environ, "LISTEN": "127.0.0.1", "SAMPLERS": "localhost", "SAMPLER_PORT": str(ports[1]), "PORT": str(ports[0]),
+               "DECISION_WAIT": "2s", "BACKEND": f"http://127.0.0.1:{backend.server_address[1]}"}
+        tiers = []
+        try:
+            for name in ("sampler", "balancer"):
+                config = f"{d}/{name}.yaml"
+                with open(f"{EXAMPLES}/otel-gateway/{name}.yaml", encoding="utf-8") as f, open(config, "w") as out:
+                    # Each Collector's own metrics would want the same port.
+                    out.write(f.read() + "  telemetry:\n    metrics:\n      level: none\n")
+                log = open(f"{d}/{name}.log", "w")
+                tiers.append(subprocess.Popen([collector, "--config", config], env=env, stdout=log, stderr=log))
+                wait_port(ports[1 if name == "sampler" else 0], tiers[-1], log.name)
+
+            def send(trace, service, status):
+                path = f"{d}/s.jsonl"
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(script(trace, service, status))
+                done = run(RINGSPAN, "replay", path, "--exporter", "otlp-grpc", "--endpoint", f"http://127.0.0.1:{ports[0]}",
+                           "--drain-time", "5s", "--seed", str(int(trace, 16) % 1000 + 1), ok=False)
+                expect(done.returncode == 0, done.stderr)
+
+            bad = f"{0xbad:032x}"
+            send(bad, "front", 200)
+            for i in range(60):
+                send(f"{0x1000 + i:032x}", "fine", 200)
+            send(bad, "back", 500)
+            end = time.monotonic() + 30
+            while len([s for s in backend.spans if s["trace_id"] == bad]) < 2 and time.monotonic() < end:
+                time.sleep(0.2)
+            time.sleep(1)
+            mine = sorted(s["attributes"]["url.path"] for s in backend.spans if s["trace_id"] == bad)
+            expect(mine == ["/back", "/front"], f"{mine} of the trace with the error; {open(d + '/sampler.log').read()[-600:]}")
+            rest = len(backend.spans) - 2
+            expect(rest < 30, f"{rest} of 60 traces without an error were kept")
+        finally:
+            for t in tiers:
+                t.terminate()
+                t.wait(20)
+            backend.shutdown()
+
+
+def wait_port(port, process, log):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    with open(log, encoding="utf-8") as f:
+        raise Failed(f"the Collector does not listen on {port}: {f.read()[-800:]}")
+
+
 def main():
     cases = [schemas_reject_what_is_wrong, chart_gives_valid_objects, least_privilege, kustomize_is_the_chart,
              configurations_are_ringspans, image_runs_alone, package_is_complete, unit_is_hardened,
-             datadog_files_have_documented_keys, gateway_objects_are_valid]
+             datadog_files_have_documented_keys, gateway_objects_are_valid, gateway_samples_whole_traces]
     return tools.main(cases, sys.argv[1:])
 
 
