@@ -8,13 +8,6 @@
 #include "lib/locate.bpf.h"
 #include "lib/tls.bpf.h"
 
-/* Cookies: enum rs_go_kind */
-#define GO_CALLS  0
-#define GO_SPAWN  1
-#define GO_SERVES 2
-#define GO_READ	  3
-#define GO_WRITE  4
-
 #if defined(__TARGET_ARCH_x86)
 #define GO_ARG0(ctx)	    ((ctx)->ax)
 #define GO_ARG1(ctx)	    ((ctx)->bx)
@@ -102,6 +95,25 @@ static __always_inline void go_emit(__u32 tgid, enum rs_ev_task_kind kind, __u64
 	rs_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+/*
+ * Header fields that gRPC's clients have queued: where they are in memory -> who asks. They lie there until they
+ * are sent. Of what is not sent, the oldest gives way.
+ */
+struct rs_go_fields {
+	__u64 at;
+	__u32 tgid;
+	__u32 pad_;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct rs_go_fields);
+	__type(value, __u64);
+} rs_go_asks SEC(".maps");
+
+#define GRPC_FIELDS 8 /* in what is queued, after the stream's number: the slice of header fields */
+
 /* go f(), on the scheduler's stack: newproc.func1 has made the goroutine. Of those that may serve only. */
 static __always_inline void go_spawn(struct rs_bpf_go *go, __u32 tgid, __u64 made)
 {
@@ -122,25 +134,45 @@ int rs_go_task(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, stream;
 	__u64 kind = bpf_get_attach_cookie(ctx), task, conn, p;
+	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a3 = GO_ARG3(ctx);
 	struct rs_bpf_go *go = go_begin(tgid);
 
 	if (!go)
 		return 0;
-	if (kind == GO_SPAWN) {
-		go_spawn(go, tgid, GO_ARG1(ctx));
+	rs_opaque(a0);
+	rs_opaque(a1);
+	rs_opaque(a3);
+	if (kind == RS_GO_SPAWN) {
+		go_spawn(go, tgid, a1);
 		return 0;
 	}
 	task = rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid);
 	if (!task)
 		return 0;
-	if (kind == GO_CALLS) {
-		conn = go_conn(go_word(GO_ARG0(ctx) + go->pconn_conn + 8));
+	if (kind == RS_GO_ASKS) {
+		struct rs_go_fields key = { .at = go_word(a3 + GRPC_FIELDS), .tgid = tgid };
+
+		bpf_map_update_elem(&rs_go_asks, &key, &task, BPF_ANY);
+		return 0;
+	}
+	if (kind == RS_GO_SENDS) {
+		struct rs_go_fields key = { .at = a3, .tgid = tgid };
+		__u64 *who = bpf_map_lookup_elem(&rs_go_asks, &key);
+
+		if (who) {
+			go_emit(tgid, RS_TASK_CALLS, *who, task, 0, (__u32)a1);
+			bpf_map_delete_elem(&rs_go_asks, &key);
+		}
+		return 0;
+	}
+	if (kind == RS_GO_CALLS) {
+		conn = go_conn(go_word(a0 + go->pconn_conn + 8));
 		if (conn)
 			go_emit(tgid, RS_TASK_CALLS, task, 0, conn, 0);
 		return 0;
 	}
-	conn = go_conn(go_word(GO_ARG0(ctx) + go->h2_sc_conn + 8));
-	p = go_word(GO_ARG1(ctx) + go->h2_rw_rws);
+	conn = go_conn(go_word(a0 + go->h2_sc_conn + 8));
+	p = go_word(a1 + go->h2_rw_rws);
 	p = go_word(p + go->h2_rws_stream);
 	stream = (__u32)go_word(p + go->h2_stream_id);
 	if (conn && stream) {
@@ -168,7 +200,7 @@ int rs_go_tls(struct pt_regs *ctx)
 	rs_opaque(a1);
 	rs_opaque(a2);
 	rs_opaque(a3);
-	if (bpf_get_attach_cookie(ctx) == GO_READ) { /* memmove(to, from, n), in c.Read() */
+	if (bpf_get_attach_cookie(ctx) == RS_GO_READ) { /* memmove(to, from, n), in c.Read() */
 		GO_SPILL0(ctx, &obj);
 		buf = a1;
 		len = a2;

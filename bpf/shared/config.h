@@ -33,6 +33,18 @@ enum rs_bpf_inject {
 	RS_INJECT_TCP_OPTION = 2,
 };
 
+/* Cookies of the probes in Go programs: what is called where they are (user/go/points.def says more). */
+enum rs_bpf_go_kind {
+	RS_GO_CALLS,  /* persistConn.roundTrip(conn, …) */
+	RS_GO_SPAWN,  /* runqput(p, g, …) */
+	RS_GO_SERVES, /* serverConn.runHandler(conn, writer, …) */
+	RS_GO_ASKS,   /* controlBuffer.executeAndPut(c, f, item: its type, its data) */
+	RS_GO_SENDS,  /* loopyWriter.writeHeader(l, stream, end, fields, …) */
+	RS_GO_READ,   /* memmove(to, from, n), in crypto/tls.(*Conn).Read */
+	RS_GO_WRITE,  /* crypto/tls.(*Conn).writeRecordLocked(conn, type, data, n, …) */
+	RS_GO_KINDS,
+};
+
 /* Value of the rs_go map (key: tgid): how this process's Go runtime is laid out, in bytes. */
 struct rs_bpf_go {
 	__u32 goid;	     /* in runtime.g */

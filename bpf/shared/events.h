@@ -181,7 +181,9 @@ struct rs_ev_proc {
 /* rs_ev_task.kind */
 enum rs_ev_task_kind {
 	RS_TASK_SPAWN = 1,  /* parent makes task */
-	RS_TASK_CALLS = 2,  /* the next request sent on conn is task's, whoever writes it */
+	/* The next request sent on conn is task's, whoever writes it. Without conn: the request `stream` that
+	 * `parent` writes. */
+	RS_TASK_CALLS = 2,
 	RS_TASK_SERVES = 3, /* task handles the request `stream` that was received on conn */
 };
 
@@ -193,10 +195,10 @@ struct rs_ev_task {
 	struct rs_ev_hdr h;
 	__u64 conn; /* CALLS, SERVES: socket cookie */
 	__u64 task;
-	__u64 parent; /* SPAWN */
+	__u64 parent; /* SPAWN, CALLS */
 	__u32 tgid;
 	__u32 kind;   /* enum rs_ev_task_kind */
-	__u32 stream; /* SERVES: the protocol's own number of the request */
+	__u32 stream; /* SERVES, CALLS: the protocol's own number of the request */
 	__u32 pad_;
 };
 

@@ -123,7 +123,7 @@ static struct file *new_file(struct rs_gos *gs, int fd, const struct stat *st, c
 	if (f) {
 		*f = (struct file){ .dev = st->st_dev, .ino = st->st_ino, .layout = g->layout };
 		rs_list_add_tail(&gs->all, &f->all);
-		f->tasks = attach(gs, g, path, RS_UPROBE_rs_go_task, RS_GO_CALLS, RS_GO_SERVES);
+		f->tasks = attach(gs, g, path, RS_UPROBE_rs_go_task, RS_GO_CALLS, RS_GO_SENDS);
 		if (gs->tls)
 			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
 		gs->n->v[RS_C_GO_PROGRAMS]++;

@@ -11,21 +11,12 @@
 
 struct rs_elf;
 
-enum rs_go_kind {
-	RS_GO_CALLS,
-	RS_GO_SPAWN,
-	RS_GO_SERVES,
-	RS_GO_READ,
-	RS_GO_WRITE,
-	RS_GO_KINDS,
-};
-
 #define RS_GO_PLACES	64
 #define RS_GO_MINOR_MAX 27 /* newest Go whose layout was measured (layouts.def) */
 
 struct rs_go_place {
 	uint64_t offset; /* of the instruction, in the file */
-	uint8_t kind;	 /* enum rs_go_kind */
+	uint8_t kind;	 /* enum rs_bpf_go_kind */
 };
 
 struct rs_go_program {

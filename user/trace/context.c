@@ -402,6 +402,8 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	}
 	by_sdk = sdk_parent(o, wire, &sdk);
 	in = wire ? wire : by_sdk ? &sdk : NULL;
+	if (!caller && m->task && m->id)
+		caller = rs_thread_asks(&t->threads, m->tgid, m->task, m->id);
 	if (caller)
 		o->x.task = caller;
 	o->conn->caller = 0;
@@ -552,6 +554,10 @@ void rs_trace_task(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_tas
 		rs_thread_spawn(&t->threads, ev->tgid, ev->parent, ev->task);
 		break;
 	case RS_TASK_CALLS:
+		if (!ev->conn) {
+			rs_thread_ask(&t->threads, ev->tgid, ev->parent, ev->stream, ev->task);
+			break;
+		}
 		k = c ? NULL : rs_connect_find(&t->connects, ev->conn);
 		if (c)
 			c->caller = ev->task;

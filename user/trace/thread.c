@@ -6,6 +6,7 @@ void rs_threads_init(struct rs_threads *ts, uint32_t max, struct rs_counters *n)
 	*ts = (struct rs_threads){ .n = n };
 	rs_map_init(&ts->by_id, max);
 	rs_pool_init(&ts->pool, sizeof(struct rs_thread), max);
+	rs_pool_init(&ts->asks, sizeof(struct rs_ask), RS_THREAD_ASKS);
 	rs_list_init(&ts->lru);
 }
 
@@ -13,6 +14,7 @@ void rs_threads_release(struct rs_threads *ts)
 {
 	rs_map_release(&ts->by_id);
 	rs_pool_release(&ts->pool);
+	rs_pool_release(&ts->asks);
 }
 
 static void set_dark(struct rs_open *o, bool dark)
@@ -56,9 +58,46 @@ void rs_thread_reclaim(struct rs_open *o)
 		give_back(rs_list_entry(o->borrowers.next, struct rs_thread, of_lent));
 }
 
-static void forget_all(struct rs_thread *th)
+static void forget_ask(struct rs_threads *ts, struct rs_ask *a)
+{
+	rs_list_del(&a->list);
+	rs_pool_put(&ts->asks, a);
+}
+
+void rs_thread_ask(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32_t stream,
+		   uint64_t task)
+{
+	struct rs_thread *th = rs_thread_get(ts, tgid, writer | RS_THREAD_TASK);
+	struct rs_ask *a = th ? rs_pool_get(&ts->asks) : NULL;
+
+	if (!a)
+		return;
+	*a = (struct rs_ask){ .task = task, .stream = stream };
+	rs_list_add_tail(&th->asks, &a->list);
+}
+
+uint64_t rs_thread_asks(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32_t stream)
+{
+	struct rs_thread *th = rs_thread_find(ts, tgid, writer | RS_THREAD_TASK);
+	uint64_t task = 0;
+
+	while (th && !task && !rs_list_empty(&th->asks)) {
+		struct rs_ask *a = rs_list_entry(th->asks.next, struct rs_ask, list);
+
+		if (a->stream > stream) /* numbers rise: this one was not told of */
+			break;
+		if (a->stream == stream)
+			task = a->task;
+		forget_ask(ts, a);
+	}
+	return task;
+}
+
+static void forget_all(struct rs_threads *ts, struct rs_thread *th)
 {
 	give_back(th);
+	while (!rs_list_empty(&th->asks))
+		forget_ask(ts, rs_list_entry(th->asks.next, struct rs_ask, list));
 	while (!rs_list_empty(&th->open))
 		rs_thread_leave(rs_list_entry(th->open.next, struct rs_open, of_thread));
 	th->at = NULL;
@@ -70,6 +109,7 @@ static void reset(struct rs_thread *th, uint32_t tgid, uint64_t id)
 	rs_list_init(&th->open);
 	rs_list_init(&th->lru);
 	rs_list_init(&th->of_lent);
+	rs_list_init(&th->asks);
 }
 
 /* Threads' numbers are the machine's, tasks' each process's: two of them in one place are told apart by
@@ -94,7 +134,7 @@ struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t i
 		th = rs_pool_get(&ts->pool);
 		if (!th && !rs_list_empty(&ts->lru)) {
 			th = rs_list_entry(ts->lru.next, struct rs_thread, lru);
-			forget_all(th);
+			forget_all(ts, th);
 			rs_list_del(&th->lru);
 			rs_map_del(&ts->by_id, key_of(th->tgid, th->id));
 			ts->n->v[RS_C_TRACE_THREADS_EVICTED]++;
@@ -107,7 +147,7 @@ struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t i
 			return NULL;
 		}
 	} else if (th->tgid != tgid || th->id != id) { /* the number is in use again */
-		forget_all(th);
+		forget_all(ts, th);
 		rs_list_del(&th->lru);
 		reset(th, tgid, id);
 	}
@@ -151,11 +191,33 @@ static struct rs_open *only_one(const struct rs_thread *th)
 	return th->open.next == th->open.prev ? o : NULL;
 }
 
+/* Of those that stand side by side on a connection, the oldest that nobody handles yet. */
+static struct rs_open *next_stream(const struct rs_thread *th)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &th->open) {
+		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_thread);
+
+		if (o->x.ops && o->x.ops->pairing == RS_PAIR_BY_ID && !o->served)
+			return o;
+	}
+	return NULL;
+}
+
 void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made)
 {
 	struct rs_thread *th = rs_thread_find(ts, tgid, maker | RS_THREAD_TASK);
-	struct rs_open *o = th ? only_one(th) : NULL;
+	struct rs_open *stream = th ? next_stream(th) : NULL, *o;
 
+	if (stream) {
+		th = rs_thread_get(ts, tgid, made | RS_THREAD_TASK);
+		stream->served = true;
+		if (th)
+			rs_thread_at(th, stream);
+		return;
+	}
+	o = th ? only_one(th) : NULL;
 	if (!o)
 		return;
 	th = rs_thread_get(ts, tgid, made | RS_THREAD_TASK);

@@ -13,7 +13,10 @@
  * requests others answer says nothing itself (hands_off).
  *
  * A task that another one makes works for the request that its maker was at, if that was its only one: that
- * request is lent to it until it ends or the task has one of its own.
+ * request is lent to it until it ends or the task has one of its own. Where a connection carries many requests at
+ * a time, who reads them makes a task for each, in their order: then it is the maker's no longer.
+ *
+ * A task that writes for others may be told beforehand for whom (rs_thread_ask).
  *
  * Every request is with one thread at most, in the order last heard of; all steps are O(1) whatever the
  * number of open requests and whatever the order in which they end.
@@ -37,15 +40,25 @@ struct rs_thread {
 	struct rs_list lru;
 	struct rs_open *lent;	  /* its maker's request, or NULL */
 	struct rs_list of_lent;	  /* in lent->borrowers */
+	struct rs_list asks;	/* struct rs_ask, oldest first */
 	struct rs_attempt failed; /* the last call that failed, made for no known request */
 	bool has_ended;
 	uint8_t ended_trace[16], ended_span[8]; /* its last request, when that has ended */
 	uint64_t ended_ns;
 };
 
+/* A request that a task is going to write for another one. */
+struct rs_ask {
+	struct rs_list list;
+	uint64_t task; /* whose it is */
+	uint32_t stream;
+};
+
+#define RS_THREAD_ASKS 4096 /* of all threads; those that find no room are not told */
+
 struct rs_threads {
 	struct rs_map by_id;
-	struct rs_pool pool;
+	struct rs_pool pool, asks;
 	struct rs_list lru; /* longest unused first */
 	struct rs_counters *n;
 };
@@ -74,6 +87,11 @@ void rs_thread_leave(struct rs_open *o);
 
 /* A task of tgid makes another, which works for what its maker is at. */
 void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made);
+/* The task `writer` will write the request `stream` for another one. */
+void rs_thread_ask(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32_t stream,
+		   uint64_t task);
+/* Who asks for the request that `writer` has written; 0: not known. Earlier ones were not sent: forgotten. */
+uint64_t rs_thread_asks(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32_t stream);
 /* The request ends: it is lent to nobody any more. */
 void rs_thread_reclaim(struct rs_open *o);
 
