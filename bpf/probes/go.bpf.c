@@ -112,12 +112,22 @@ struct {
 	__type(value, __u64);
 } rs_go_asks SEC(".maps");
 
+/* What gRPC's servers have taken in and have made no goroutine for yet: reader -> stream. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct rs_go_key);
+	__type(value, __u32);
+} rs_go_taken SEC(".maps");
+
 #define GRPC_FIELDS 8 /* in what is queued, after the stream's number: the slice of header fields */
 
 /* go f(), on the scheduler's stack: newproc.func1 has made the goroutine. Of those that may serve only. */
 static __always_inline void go_spawn(struct rs_bpf_go *go, __u32 tgid, __u64 made)
 {
+	struct rs_go_key key = { .tgid = tgid };
 	__u64 task, parent;
+	__u32 *taken;
 
 	if (!go->parent)
 		return;
@@ -126,7 +136,11 @@ static __always_inline void go_spawn(struct rs_bpf_go *go, __u32 tgid, __u64 mad
 	if (!parent || !task || !rs_go_serves(tgid, parent))
 		return;
 	rs_go_mark(tgid, task);
-	go_emit(tgid, RS_TASK_SPAWN, task, parent, 0, 0);
+	key.task = parent;
+	taken = bpf_map_lookup_elem(&rs_go_taken, &key);
+	go_emit(tgid, RS_TASK_SPAWN, task, parent, 0, taken ? *taken : 0);
+	if (taken)
+		bpf_map_delete_elem(&rs_go_taken, &key);
 }
 
 SEC("uprobe")
@@ -153,6 +167,13 @@ int rs_go_task(struct pt_regs *ctx)
 		struct rs_go_fields key = { .at = go_word(a3 + GRPC_FIELDS), .tgid = tgid };
 
 		bpf_map_update_elem(&rs_go_asks, &key, &task, BPF_ANY);
+		return 0;
+	}
+	if (kind == RS_GO_TAKES) {
+		struct rs_go_key key = { .task = task, .tgid = tgid };
+
+		stream = (__u32)go_word(a3);
+		bpf_map_update_elem(&rs_go_taken, &key, &stream, BPF_ANY);
 		return 0;
 	}
 	if (kind == RS_GO_SENDS) {

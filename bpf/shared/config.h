@@ -39,9 +39,10 @@ enum rs_bpf_go_kind {
 	RS_GO_SPAWN,  /* runqput(p, g, …) */
 	RS_GO_SERVES, /* serverConn.runHandler(conn, writer, …) */
 	RS_GO_ASKS,   /* controlBuffer.executeAndPut(c, f, item: its type, its data) */
-	RS_GO_SENDS,  /* loopyWriter.writeHeader(l, stream, end, fields, …) */
-	RS_GO_READ,   /* memmove(to, from, n), in crypto/tls.(*Conn).Read */
-	RS_GO_WRITE,  /* crypto/tls.(*Conn).writeRecordLocked(conn, type, data, n, …) */
+	RS_GO_TAKES, /* controlBuffer.executeAndPut(c, f, item: its type, its data), in the server */
+	RS_GO_SENDS, /* loopyWriter.writeHeader(l, stream, end, fields, …) */
+	RS_GO_READ,  /* memmove(to, from, n), in crypto/tls.(*Conn).Read */
+	RS_GO_WRITE, /* crypto/tls.(*Conn).writeRecordLocked(conn, type, data, n, …) */
 	RS_GO_KINDS,
 };
 

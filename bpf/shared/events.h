@@ -180,7 +180,8 @@ struct rs_ev_proc {
 
 /* rs_ev_task.kind */
 enum rs_ev_task_kind {
-	RS_TASK_SPAWN = 1,  /* parent makes task */
+	RS_TASK_SPAWN =
+		1, /* parent makes task; with a stream: to handle that request, which it was sent */
 	/* The next request sent on conn is task's, whoever writes it. Without conn: the request `stream` that
 	 * `parent` writes. */
 	RS_TASK_CALLS = 2,
@@ -198,7 +199,7 @@ struct rs_ev_task {
 	__u64 parent; /* SPAWN, CALLS */
 	__u32 tgid;
 	__u32 kind;   /* enum rs_ev_task_kind */
-	__u32 stream; /* SERVES, CALLS: the protocol's own number of the request */
+	__u32 stream; /* the protocol's own number of the request */
 	__u32 pad_;
 };
 

@@ -327,8 +327,6 @@ static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const 
 	at = opener && !o->x.task ? opener : th ? rs_thread_certain(th) : NULL;
 	if (!at || wanders(o)) {
 		*ret_doubt = th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
-		if (!*ret_doubt)
-			*ret_doubt = opener;
 		return NULL;
 	}
 	if (wire && !in_trace(at, wire->trace_id)) {
@@ -359,18 +357,25 @@ static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_o
 		rs_trace_link(o, RS_LINK_THREAD_ENDED, th->ended_trace, th->ended_span, false);
 }
 
-/* Later requests of a connection are linked to the one it was opened for. */
-static void link_opener(struct rs_open *o)
+/*
+ * Requests of a connection are linked to the one it was opened for, if that is not their parent. Threads: that of
+ * the first; tasks open connections for whoever asks first, so the one that connected is meant (or NULL).
+ */
+static void link_opener(struct rs_open *o, const struct rs_open *opener)
 {
 	struct rs_conn *c = o->conn;
 
-	if (c->asked && c->has_opener && memcmp(c->opener_span, o->parent_id, 8) != 0)
-		rs_trace_link(o, RS_LINK_CONNECTION, c->opener_trace, c->opener_span, false);
-	if (!c->asked && o->parent) {
+	if (!c->asked && o->x.task && opener && opener->root) {
+		c->has_opener = true;
+		memcpy(c->opener_trace, rs_root_of(opener->root)->trace_id, 16);
+		memcpy(c->opener_span, opener->span_id, 8);
+	} else if (!c->asked && !o->x.task && o->parent) {
 		c->has_opener = true;
 		memcpy(c->opener_trace, rs_root_of(o->root)->trace_id, 16);
 		memcpy(c->opener_span, o->parent_id, 8);
 	}
+	if (c->has_opener && memcmp(c->opener_span, o->parent_id, 8) != 0)
+		rs_trace_link(o, RS_LINK_CONNECTION, c->opener_trace, c->opener_span, false);
 	c->asked = true;
 }
 
@@ -390,7 +395,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	struct rs_connect *k =
 		o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
 	uint64_t caller = o->conn->caller ? o->conn->caller : k ? k->caller : 0;
-	struct rs_open *doubt, *parent, *server;
+	struct rs_open *doubt, *parent, *server, *opener;
 	struct rs_thread *th;
 	bool by_sdk;
 
@@ -407,7 +412,8 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	if (caller)
 		o->x.task = caller;
 	o->conn->caller = 0;
-	parent = find_parent(t, o, m, in, k ? k->opener : NULL, &doubt);
+	opener = k ? k->opener : NULL;
+	parent = find_parent(t, o, m, in, opener, &doubt);
 	if (k && k->done_ns)
 		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
 	rs_connect_forget(&t->connects, k);
@@ -453,7 +459,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 			joined(t, server, o);
 	}
 	if (o->root)
-		link_opener(o);
+		link_opener(o, opener);
 	rs_resend_begin(t, o, m);
 }
 
@@ -551,7 +557,7 @@ void rs_trace_task(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_tas
 
 	switch ((enum rs_ev_task_kind)ev->kind) {
 	case RS_TASK_SPAWN:
-		rs_thread_spawn(&t->threads, ev->tgid, ev->parent, ev->task);
+		rs_thread_spawn(&t->threads, ev->tgid, ev->parent, ev->task, ev->stream);
 		break;
 	case RS_TASK_CALLS:
 		if (!ev->conn) {

@@ -183,49 +183,59 @@ struct rs_open *rs_thread_certain(const struct rs_thread *th)
 	return th->ndark ? NULL : th->at ? th->at : th->lent;
 }
 
-/* Where several requests are open, which one of them the new task is for is not known. */
-static struct rs_open *only_one(const struct rs_thread *th)
+static bool side_by_side(const struct rs_open *o)
+{
+	return o->x.ops && o->x.ops->pairing == RS_PAIR_BY_ID && !o->served;
+}
+
+/* What a task works for that th makes. Where several requests are open it is not known which. */
+static struct rs_open *lends(const struct rs_thread *th)
 {
 	struct rs_open *o = rs_thread_certain(th);
 
-	return th->open.next == th->open.prev ? o : NULL;
+	return o && th->open.next == th->open.prev && !side_by_side(o) ? o : NULL;
 }
 
-/* Of those that stand side by side on a connection, the oldest that nobody handles yet. */
-static struct rs_open *next_stream(const struct rs_thread *th)
+static struct rs_open *find_stream(const struct rs_thread *th, uint32_t stream)
 {
 	struct rs_list *pos;
 
 	rs_list_for_each (pos, &th->open) {
 		struct rs_open *o = rs_list_entry(pos, struct rs_open, of_thread);
 
-		if (o->x.ops && o->x.ops->pairing == RS_PAIR_BY_ID && !o->served)
+		if (o->id == stream && side_by_side(o))
 			return o;
 	}
 	return NULL;
 }
 
-void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made)
+void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made,
+		     uint32_t stream)
 {
-	struct rs_thread *th = rs_thread_find(ts, tgid, maker | RS_THREAD_TASK);
-	struct rs_open *stream = th ? next_stream(th) : NULL, *o;
+	struct rs_thread *th = rs_thread_find(ts, tgid, maker | RS_THREAD_TASK), *before;
+	struct rs_open *lent = th && !stream ? lends(th) : NULL, *own = NULL;
 
-	if (stream) {
-		th = rs_thread_get(ts, tgid, made | RS_THREAD_TASK);
-		stream->served = true;
-		if (th)
-			rs_thread_at(th, stream);
-		return;
+	if (th && stream) {
+		own = find_stream(th, stream);
+		before = own ? NULL : rs_thread_find(ts, tgid, th->maker | RS_THREAD_TASK);
+		if (before)
+			own = find_stream(before, stream);
 	}
-	o = th ? only_one(th) : NULL;
-	if (!o)
-		return;
+	if (!lent && !own && (!th || rs_list_empty(&th->open)))
+		return; /* it matters to nothing */
 	th = rs_thread_get(ts, tgid, made | RS_THREAD_TASK);
 	if (!th)
 		return;
-	rs_list_del(&th->of_lent);
-	th->lent = o;
-	rs_list_add_tail(&o->borrowers, &th->of_lent);
+	th->maker = maker;
+	if (own) {
+		own->served = true;
+		rs_thread_at(th, own);
+	}
+	if (lent) {
+		rs_list_del(&th->of_lent);
+		th->lent = lent;
+		rs_list_add_tail(&lent->borrowers, &th->of_lent);
+	}
 }
 
 struct rs_open *rs_thread_last(const struct rs_thread *th)

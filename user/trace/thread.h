@@ -14,7 +14,7 @@
  *
  * A task that another one makes works for the request that its maker was at, if that was its only one: that
  * request is lent to it until it ends or the task has one of its own. Where a connection carries many requests at
- * a time, who reads them makes a task for each, in their order: then it is the maker's no longer.
+ * a time, who reads them does not handle them: nothing is lent, but a task may be made for one of them (stream).
  *
  * A task that writes for others may be told beforehand for whom (rs_thread_ask).
  *
@@ -34,13 +34,14 @@ struct rs_thread {
 	uint64_t id; /* rs_thread_id() */
 	uint32_t tgid;
 	uint32_t ndark;	     /* of open, how many are dark */
+	uint64_t maker;	     /* a task: who made it; 0: not known */
 	bool hands_off;	     /* a task: another answered a request that it had read */
 	struct rs_open *at;  /* or NULL */
 	struct rs_list open; /* rs_open.of_thread: requests it serves, last heard of last */
 	struct rs_list lru;
 	struct rs_open *lent;	  /* its maker's request, or NULL */
 	struct rs_list of_lent;	  /* in lent->borrowers */
-	struct rs_list asks;	/* struct rs_ask, oldest first */
+	struct rs_list asks;	  /* struct rs_ask, oldest first */
 	struct rs_attempt failed; /* the last call that failed, made for no known request */
 	bool has_ended;
 	uint8_t ended_trace[16], ended_span[8]; /* its last request, when that has ended */
@@ -85,8 +86,10 @@ void rs_thread_update(struct rs_open *o);
 /* o ends: no thread is at it any more. */
 void rs_thread_leave(struct rs_open *o);
 
-/* A task of tgid makes another, which works for what its maker is at. */
-void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made);
+/* A task of tgid makes another, which works for what its maker is at; stream: for this request (rs_open.id) which
+ * its maker, or whoever made that, has read; 0: it is not said. */
+void rs_thread_spawn(struct rs_threads *ts, uint32_t tgid, uint64_t maker, uint64_t made,
+		     uint32_t stream);
 /* The task `writer` will write the request `stream` for another one. */
 void rs_thread_ask(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32_t stream,
 		   uint64_t task);
