@@ -317,7 +317,9 @@ check-k8s: ## pods from a stand-in for the API server and kubelet, and all that 
 	$(Q)$(MAKE) --no-print-directory $(B)/follow
 	$(Q)python3 tests/k8s/check.py build/asan/follow $(or $(T),Follows)
 	$(Q)[ -n "$(T)" ] || python3 tests/k8s/check.py $(B)/follow Much
-.PHONY: check-k8s
+check-k8s-names: all ## what spans say of pods of each kind, on a real Kubernetes (root; RINGSPAN_K8S_NODE: its tool's folder)
+	$(Q)tests/k8s/real_node.py
+.PHONY: check-k8s check-k8s-names
 
 lint-light: ## layers, banned calls, header self-sufficiency, record padding
 	$(Q)tests/lint/check-layers

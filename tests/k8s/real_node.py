@@ -3,8 +3,8 @@
 """The agent on a real one-node Kubernetes: what its spans say of a Deployment, a StatefulSet, a DaemonSet, a Job, a
 static pod, by the API server with the rights of a service account, by kubelet, and with no API.
 
-RINGSPAN_K8S_NODE names the tool that makes the node: TOOL up DIR, kubectl DIR …, load-image DIR FILE, exec DIR …,
-down DIR; beside it mkoci (OUT.tar NAME:TAG ROOT ENTRYPOINT). Root. One node per machine: waits for its lock.
+RINGSPAN_K8S_NODE is the folder of the tool that makes the node: k8s-node up DIR, kubectl DIR …, load-image DIR FILE,
+exec DIR …, down DIR; and of mkoci OUT.tar NAME:TAG ROOT ENTRYPOINT. Root. One node per machine: waits for its lock.
 """
 import base64
 import fcntl
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOOL = os.environ.get("RINGSPAN_K8S_NODE", "")
+TOOL = os.environ.get("RINGSPAN_K8S_NODE", "") and os.path.join(os.environ["RINGSPAN_K8S_NODE"], "k8s-node")
 RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
 LOCK = "/tmp/k8s-node.lock"
 HTTPD = '[/bin/busybox, httpd, -f, -p, "8080", -h, /www]'
@@ -153,7 +153,7 @@ def spans_of(node, work, name, pods, *args):
 
 def main():
     if not TOOL:
-        print("skipped: RINGSPAN_K8S_NODE does not name a tool that makes a node")
+        print("skipped: RINGSPAN_K8S_NODE does not name the folder of a tool that makes a node")
         print("0 passed, 0 failed, 1 skipped")
         return
     lock = open(LOCK, "w")
