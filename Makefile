@@ -270,13 +270,9 @@ check-instructions: $(B)/bench/encode ## encoders: instructions per span against
 	$(Q)python3 bench/encode.py $< check $(ARGS)
 bench-encode-update: $(B)/bench/encode ## rewrite bench/baseline.tsv; review the diff
 	$(Q)python3 bench/encode.py $< update $(ARGS)
-bench-encode-peers: $(B)/bench/encode $(B)/bench/peers_msgpack ## encoders beside otlp-transformer, dd-trace, protobuf's and msgpack libraries, as ratios (ARGS=…); no root
-	$(Q)python3 bench/peers.py $< --msgpack $(word 2,$^) $(ARGS)
+bench-encode-peers: $(B)/bench/encode ## encoders beside otlp-transformer, dd-trace, JSON, protobuf and MessagePack libraries, as ratios (ARGS=…); no root
+	$(Q)python3 bench/peers.py $< $(ARGS)
 .PHONY: bench-encode bench-encode-peers bench-encode-update check-instructions
-$(B)/bench/peers_msgpack: bench/peers_msgpack.c
-	$(call msg,BENCH,$<)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) $(LDOPT) -o $@ $< -lmsgpackc $(if $(wildcard /usr/include/msgpuck.h),-lmsgpuck)
 bench-export: $(B)/bench/export ## spans/s and CPU through encoder, queue and HTTP to a local sink; no root (ARGS=batches)
 	$(Q)$(B)/bench/export $(ARGS)
 .PHONY: bench-export
