@@ -27,10 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS	 1000000ull
-#define S	 1000000000ull
-#define REQUEST	 "GET /items/42?page=7 HTTP/1.1\r\nHost: localhost\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n"
-#define RESPONSE "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n\r\n0123456789abcde\n"
+#define MS 1000000ull
+#define S  1000000000ull
+#define REQUEST                                                                                    \
+	"GET /items/42?page=7 HTTP/1.1\r\nHost: localhost\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n"
+#define RESPONSE                                                                                   \
+	"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 16\r\n\r\n0123456789abcde\n"
 
 struct shared {
 	atomic_ulong connected, sent, answered, late, cpu_ns;
@@ -213,7 +215,8 @@ int main(int argc, char **argv)
 	getrlimit(RLIMIT_NOFILE, &lim);
 	lim.rlim_cur = lim.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &lim);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	pid = calloc((size_t)(servers + clients), sizeof(*pid));
 	if (shared == MAP_FAILED || !pid)
 		die("memory");

@@ -119,6 +119,12 @@ static void on_learnt(void *arg, uint32_t tgid)
 	rs_tls_look(&a->tls, tgid, mode);
 }
 
+/* At its very beginning: a connection's first bytes say what all later ones mean (HPACK). */
+static void on_execed(void *arg, uint32_t tgid)
+{
+	rs_gos_look(&((struct agent *)arg)->gos, tgid);
+}
+
 static void on_does_tls(void *arg, uint32_t tgid)
 {
 	rs_tls_again(&((struct agent *)arg)->tls, tgid);
@@ -133,6 +139,9 @@ static void on_record(void *arg, const struct rs_ev_hdr *ev)
 		rs_pipeline_event(&a->pl, ev);
 	else if (rs_tev_write(a->record, ev) == 0) {
 		a->recorded++;
+		if (ev->type == RS_EV_PROC &&
+		    ((const struct rs_ev_proc *)(const void *)ev)->event == RS_PROC_EXEC)
+			on_execed(a, ((const struct rs_ev_proc *)(const void *)ev)->tgid);
 		if (ev->type == RS_EV_OPEN) /* no pipeline learns of its process */
 			on_learnt(a, ((const struct rs_ev_open *)(const void *)ev)->tgid);
 	} else if (!a->loop.stop) {
@@ -453,8 +462,7 @@ static int start_kernel(struct agent *a)
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
 	}
 	rs_gos_init(&a->gos, a->kernel, opts.cfg.tls, &a->pl.n);
-	for (uint32_t i = 0; i < opts.npids; i++)
-		rs_gos_look(&a->gos, pids[i]);
+	rs_gos_look_all(&a->gos, may_matter, a);
 	rs_tls_init(&a->tls, a->kernel, (enum rs_tls_mode)a->cfg->tls, a->cfg->tls_exclude,
 		    &a->pl.n);
 	rs_tls_look_all(&a->tls, may_matter, a);
@@ -683,6 +691,7 @@ static int start(struct agent *a)
 	a->pl.procs.tell = on_decision;
 	a->pl.procs.tell_arg = a;
 	a->pl.procs.learnt = on_learnt;
+	a->pl.procs.execed = on_execed;
 	a->pl.procs.learnt_arg = a;
 	a->pl.does_tls = on_does_tls;
 	a->pl.does_tls_arg = a;

@@ -38,7 +38,8 @@ static const char *const tls_states[] = {
 };
 
 /* "openssl (/usr/lib/libssl.so.3): hooked: how; …", or "". */
-static const char *tls_of(struct rs_status *s, const struct rs_proc *p, const struct rs_tls_watch *w)
+static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
+			  const struct rs_tls_watch *w)
 {
 	struct rs_tls_info info[RS_TLS_PER_PROC];
 	char text[1024] = "";
@@ -48,14 +49,15 @@ static const char *tls_of(struct rs_status *s, const struct rs_proc *p, const st
 	if (excluded)
 		return "left alone, as --tls-exclude says";
 	for (size_t i = 0; i < n && at < sizeof(text); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s): %s: %s", i ? "; " : "",
-				       info[i].library, info[i].path, tls_states[info[i].state],
-				       info[i].why);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s): %s: %s",
+				       i ? "; " : "", info[i].library, info[i].path,
+				       tls_states[info[i].state], info[i].why);
 	return rs_status_str(s, str_c(text));
 }
 
 /* Why the plain text of its TLS is not seen. */
-static const char *why_opaque(struct rs_status *s, const struct rs_proc *p, const struct rs_tls_watch *w)
+static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
+			      const struct rs_tls_watch *w)
 {
 	struct rs_tls_info info[RS_TLS_PER_PROC];
 	char text[512];
@@ -82,7 +84,8 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p, cons
 }
 
 /* Why there are no spans of a process that has connections. */
-static const char *why_not(struct rs_status *s, const struct rs_proc *p, const struct rs_tls_watch *w)
+static const char *why_not(struct rs_status *s, const struct rs_proc *p,
+			   const struct rs_tls_watch *w)
 {
 	uint32_t known = 0, undecided = 0, opaque = 0;
 	struct rs_list *pos;
@@ -141,7 +144,8 @@ static void add_services(struct rs_status *s, const struct rs_services *from)
 		to->row = row;
 }
 
-static void add_processes(struct rs_status *s, const struct rs_procs *ps, const struct rs_tls_watch *w)
+static void add_processes(struct rs_status *s, const struct rs_procs *ps,
+			  const struct rs_tls_watch *w)
 {
 	struct rs_list *pos;
 

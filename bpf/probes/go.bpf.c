@@ -72,10 +72,17 @@ static __always_inline __u64 go_conn(__u64 data)
 	return 0;
 }
 
-static __always_inline struct rs_bpf_go *go_begin(__u32 tgid)
+/* How the process is laid out; NULL: it is not to be traced. */
+static __always_inline struct rs_bpf_go *go_begin(__u32 tgid, __u64 cookie)
 {
+	struct rs_bpf_go *go, told = RS_GO_COOKIE_LAYOUT(cookie);
+
 	if (!*(volatile __u32 *)&rs_active || !rs_task_traced(tgid))
 		return NULL;
+	go = rs_go_of(tgid);
+	if (go)
+		return go;
+	bpf_map_update_elem(&rs_go, &tgid, &told, BPF_NOEXIST);
 	return rs_go_of(tgid);
 }
 
@@ -147,9 +154,9 @@ SEC("uprobe")
 int rs_go_task(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, stream;
-	__u64 kind = bpf_get_attach_cookie(ctx), task, conn, p;
+	__u64 cookie = bpf_get_attach_cookie(ctx), kind = RS_GO_COOKIE_KIND(cookie), task, conn, p;
 	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a3 = GO_ARG3(ctx);
-	struct rs_bpf_go *go = go_begin(tgid);
+	struct rs_bpf_go *go = go_begin(tgid, cookie);
 
 	if (!go)
 		return 0;
@@ -207,10 +214,11 @@ SEC("uprobe")
 int rs_go_tls(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct rs_segment seg = { .source = RS_SRC_TLS };
 	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a2 = GO_ARG2(ctx), a3 = GO_ARG3(ctx);
 	__u64 obj = 0, buf, len, conn;
-	struct rs_bpf_go *go = go_begin(tgid);
+	struct rs_bpf_go *go = go_begin(tgid, cookie);
 	struct rs_tls *t;
 
 	if (!go)
@@ -221,7 +229,7 @@ int rs_go_tls(struct pt_regs *ctx)
 	rs_opaque(a1);
 	rs_opaque(a2);
 	rs_opaque(a3);
-	if (bpf_get_attach_cookie(ctx) == RS_GO_READ) { /* memmove(to, from, n), in c.Read() */
+	if (RS_GO_COOKIE_KIND(cookie) == RS_GO_READ) { /* memmove(to, from, n), in c.Read() */
 		GO_SPILL0(ctx, &obj);
 		buf = a1;
 		len = a2;

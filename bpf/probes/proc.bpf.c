@@ -71,7 +71,7 @@ int BPF_PROG(rs_proc_exec, struct task_struct *task)
 	/* Another program: it is captured until user space has decided anew. */
 	if (rs_cfg.discover)
 		bpf_map_delete_elem(&rs_verdicts, &tgid);
-	if (!known(tgid))
+	if (!known(tgid) && !rs_task_wanted(tgid))
 		return 0;
 	bpf_map_delete_elem(&rs_tlsvar, &tgid);
 	r = begin(task, RS_PROC_EXEC);

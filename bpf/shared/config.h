@@ -33,7 +33,25 @@ enum rs_bpf_inject {
 	RS_INJECT_TCP_OPTION = 2,
 };
 
-/* Cookies of the probes in Go programs: what is called where they are (user/go/points.def says more). */
+/*
+ * Cookies of the probes in Go programs: RS_GO_COOKIE(kind, layout). The layout goes with it, so that a program's
+ * next process is known by its first call, before user space has seen it. kind: what is called there
+ * (user/go/points.def says more).
+ */
+#define RS_GO_COOKIE(kind, l)                                                                      \
+	((__u64)(kind) | (__u64)(l)->goid << 4 | (__u64)(l)->parent << 16 |                        \
+	 (__u64)(l)->pconn_conn << 28 | (__u64)(l)->h2_sc_conn << 36 |                             \
+	 (__u64)(l)->h2_rw_rws << 44 | (__u64)(l)->h2_rws_stream << 50 |                           \
+	 (__u64)(l)->h2_stream_id << 56)
+#define RS_GO_COOKIE_KIND(c) ((c)&0xf)
+#define RS_GO_COOKIE_LAYOUT(c)                                                                     \
+	{                                                                                          \
+		.goid = (c) >> 4 & 0xfff, .parent = (c) >> 16 & 0xfff,                             \
+		.pconn_conn = (c) >> 28 & 0xff, .h2_sc_conn = (c) >> 36 & 0xff,                    \
+		.h2_rw_rws = (c) >> 44 & 0x3f, .h2_rws_stream = (c) >> 50 & 0x3f,                  \
+		.h2_stream_id = (c) >> 56                                                          \
+	}
+
 enum rs_bpf_go_kind {
 	RS_GO_CALLS,  /* persistConn.roundTrip(conn, …) */
 	RS_GO_SPAWN,  /* runqput(p, g, …) */

@@ -75,7 +75,7 @@ enum rs_ev_fact_kind {
 	RS_FACT_CONNECTED = 5, /* value: µs that it took. Comes before the connection's open */
 	RS_FACT_RTO =
 		6, /* a segment is sent again because its timer ran out; value: as RETRANSMIT */
-	RS_FACT_RUN_QUEUE = 7, /* value: µs its thread was ready to run and had no CPU */
+	RS_FACT_RUN_QUEUE = 7,	 /* value: µs its thread was ready to run and had no CPU */
 	RS_FACT_ZERO_WINDOW = 8, /* the peer has told that it has no room for more */
 };
 

@@ -99,9 +99,10 @@ class Go(LiveTest):
     def test_goroutines_of_a_handler(self):
         self.chain("plain", "both", 2)
 
-    def over_tls(self, *args, way="turn", version="2", options=(), count=200):
+    def over_tls(self, *args, way="turn", version="2", options=(), count=200, later=False):
+        agent = self.agent("--comm", "stripped") if later else None
         front, back, port = self.pair("stripped", "tls", *args)
-        agent = self.agent("-p", str(front.pid), "-p", str(back.pid))
+        agent = agent or self.agent("-p", str(front.pid), "-p", str(back.pid))
         answers = self.curl(port, way, count, *options)
         self.assertEqual(answers, {f"200 {version}": count})
         spans = agent.stop()
@@ -114,6 +115,10 @@ class Go(LiveTest):
 
     def test_http2(self):
         self.over_tls()
+
+    def test_started_after_the_agent(self):
+        """From its first byte on, without which HTTP/2's header fields have no names."""
+        self.over_tls(later=True)
 
     def test_http2_goroutines_of_a_handler(self):
         self.over_tls(way="both")

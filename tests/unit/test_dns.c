@@ -19,9 +19,10 @@ static const char two[] = "\x12\x34\x81\x80\0\1\0\3\0\0\0\0"
 			  "\xc0\x2d\0\1\0\1\0\0\0\x3c\0\4\x0a\1\2\4";
 #define TWO str_of(two, sizeof(two) - 1)
 
-static const char six[] = "\0\1\x80\0\0\1\0\1\0\0\0\0"
-			  "\2v6\4test\0\0\x1c\0\1"
-			  "\xc0\x0c\0\x1c\0\1\0\1\x51\x80\0\x10\x20\1\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\7";
+static const char six[] =
+	"\0\1\x80\0\0\1\0\1\0\0\0\0"
+	"\2v6\4test\0\0\x1c\0\1"
+	"\xc0\x0c\0\x1c\0\1\0\1\x51\x80\0\x10\x20\1\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\7";
 #define SIX str_of(six, sizeof(six) - 1)
 
 static void test_answers(void **state)
@@ -74,8 +75,9 @@ static void test_refused(void **state)
 		size_t at;
 		char byte;
 	} c[] = {
-		{ "a question", 2, 1 },	     { "an error", 3, (char)0x83 }, { "two questions", 5, 2 },
-		{ "no answers", 7, 0 },	     { "a blank in a name", 14, ' ' }, { "type MX", 30, 15 },
+		{ "a question", 2, 1 },		  { "an error", 3, (char)0x83 },
+		{ "two questions", 5, 2 },	  { "no answers", 7, 0 },
+		{ "a blank in a name", 14, ' ' }, { "type MX", 30, 15 },
 		{ "class CHAOS", 32, 3 },
 	};
 	struct rs_dns_answer a;

@@ -55,7 +55,8 @@ static void feed(struct end *e, const struct flights *f, size_t step, bool serve
 			size_t part = n - i < step ? n - i : step;
 			struct str bytes = { (const char *)f->data + at + i, part };
 
-			e->last = rs_tls_feed(&e->h, &e->facts, dir, e->off[dir], bytes, part, e->t);
+			e->last =
+				rs_tls_feed(&e->h, &e->facts, dir, e->off[dir], bytes, part, e->t);
 			e->off[dir] += part;
 			if (e->last != RS_TLS_MORE)
 				return;
@@ -119,8 +120,9 @@ static void test_cut(void **state)
 		e->last = rs_tls_feed(&e->h, &e->facts, RS_DIR_OUT, 0,
 				      (struct str){ (const char *)f.data + 3, cut }, n, 1000);
 		assert_int_equal(e->last, RS_TLS_MORE);
-		e->last = rs_tls_feed(&e->h, &e->facts, RS_DIR_IN, 0,
-				      (struct str){ (const char *)f.data + next + 3, sn }, sn, 2000);
+		e->last =
+			rs_tls_feed(&e->h, &e->facts, RS_DIR_IN, 0,
+				    (struct str){ (const char *)f.data + next + 3, sn }, sn, 2000);
 		if (cut > 5) { /* before, it does not say who is who */
 			assert_int_equal(e->facts.version, 0x0304);
 			assert_int_equal(e->facts.cipher, 0x1302);
@@ -140,9 +142,11 @@ static void test_lost(void **state)
 
 	(void)state;
 	/* a jump */
-	assert_int_equal(rs_tls_feed(&e->h, &e->facts, RS_DIR_IN, 100, junk, junk.len, 1), RS_TLS_LOST);
+	assert_int_equal(rs_tls_feed(&e->h, &e->facts, RS_DIR_IN, 100, junk, junk.len, 1),
+			 RS_TLS_LOST);
 	/* no TLS */
-	assert_int_equal(rs_tls_feed(&e->h, &e->facts, RS_DIR_IN, 0, junk, junk.len, 1), RS_TLS_LOST);
+	assert_int_equal(rs_tls_feed(&e->h, &e->facts, RS_DIR_IN, 0, junk, junk.len, 1),
+			 RS_TLS_LOST);
 	assert_false(e->facts.hello);
 	free(e);
 	free(f.data);
@@ -175,8 +179,9 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_split), cmocka_unit_test(test_cut), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_begins), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_split), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_lost),  cmocka_unit_test(test_begins),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

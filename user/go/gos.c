@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gos.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "go/program.h"
 #include "kernel/kernel.h"
 #include "kernel/uprobe.h"
 #include "tls/elf.h"
 
-/* An executable that live processes run. */
+#define LINGER_NS 30000000000ull /* a program that has ended may be started again */
+
+/* An executable that processes run, or did; go: it is a Go program that can be followed. */
 struct file {
-	struct rs_list all;
+	struct rs_list known;
 	dev_t dev;
 	ino_t ino;
+	struct timespec changed; /* without a process, the number can be another file's */
+	bool go;
 	uint32_t procs;
+	uint64_t unused_ns; /* since when no process runs it */
 	struct rs_bpf_go layout;
 	struct rs_uprobe *tasks, *tls; /* NULL: nothing to attach, or refused */
 };
@@ -37,7 +45,7 @@ void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, bool tls, struct r
 	rs_map_init(&gs->by_tgid, RS_GO_PROCS);
 	rs_pool_init(&gs->procs, sizeof(struct proc), RS_GO_PROCS);
 	rs_pool_init(&gs->files, sizeof(struct file), RS_GO_FILES);
-	rs_list_init(&gs->all);
+	rs_list_init(&gs->known);
 	rs_list_init(&gs->live);
 }
 
@@ -45,7 +53,7 @@ static void forget_file(struct rs_gos *gs, struct file *f)
 {
 	rs_uprobe_detach(f->tasks);
 	rs_uprobe_detach(f->tls);
-	rs_list_del(&f->all);
+	rs_list_del(&f->known);
 	rs_pool_put(&gs->files, f);
 }
 
@@ -54,7 +62,7 @@ static void forget(struct rs_gos *gs, struct proc *p)
 	rs_map_del(&gs->by_tgid, p->tgid);
 	rs_list_del(&p->live);
 	if (--p->file->procs == 0)
-		forget_file(gs, p->file);
+		p->file->unused_ns = rs_clock_mono();
 	rs_pool_put(&gs->procs, p);
 }
 
@@ -62,8 +70,8 @@ void rs_gos_release(struct rs_gos *gs)
 {
 	if (!gs->live.next)
 		return;
-	while (!rs_list_empty(&gs->live))
-		forget(gs, rs_list_entry(gs->live.next, struct proc, live));
+	while (!rs_list_empty(&gs->known))
+		forget_file(gs, rs_list_entry(gs->known.next, struct file, known));
 	rs_map_release(&gs->by_tgid);
 	rs_pool_release(&gs->procs);
 	rs_pool_release(&gs->files);
@@ -79,7 +87,9 @@ static struct rs_uprobe *attach(struct rs_gos *gs, const struct rs_go_program *g
 
 	for (uint32_t i = 0; i < g->nplaces; i++) {
 		if (g->places[i].kind >= first && g->places[i].kind <= last)
-			at[n++] = (struct rs_uprobe_at){ g->places[i].offset, g->places[i].kind };
+			at[n++] = (struct rs_uprobe_at){
+				g->places[i].offset, RS_GO_COOKIE(g->places[i].kind, &g->layout)
+			};
 	}
 	if (!n)
 		return NULL;
@@ -94,46 +104,64 @@ static struct rs_uprobe *attach(struct rs_gos *gs, const struct rs_go_program *g
 
 static struct file *known_file(struct rs_gos *gs, const struct stat *st)
 {
-	struct rs_list *pos;
+	struct rs_list *pos, *tmp;
 
-	rs_list_for_each (pos, &gs->all) {
-		struct file *f = rs_list_entry(pos, struct file, all);
+	rs_list_for_each_safe (pos, tmp, &gs->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (f->ino == st->st_ino && f->dev == st->st_dev)
+		if (f->ino != st->st_ino || f->dev != st->st_dev)
+			continue;
+		if (f->procs || memcmp(&f->changed, &st->st_ctim, sizeof(f->changed)) == 0) {
+			rs_list_del(&f->known); /* asked for last */
+			rs_list_add_tail(&gs->known, &f->known);
 			return f;
+		}
+		forget_file(gs, f);
 	}
 	return NULL;
 }
 
-/* NULL: not a Go program, or one that cannot be followed (counted). */
-static struct file *new_file(struct rs_gos *gs, int fd, const struct stat *st, const char *path)
+/* Room for one more: the one longest not asked for gives way. NULL: all are in use. */
+static struct file *room(struct rs_gos *gs)
 {
-	struct rs_go_program *g;
-	struct file *f = NULL;
-	struct rs_elf *e;
-	int r;
+	struct rs_list *pos, *tmp;
 
-	if (rs_elf_open(fd, &e))
-		return NULL;
-	g = malloc(sizeof(*g));
-	r = g ? rs_go_inspect(e, g) : -ENOMEM;
-	rs_elf_close(e);
+	if (gs->files.in_use == RS_GO_FILES) {
+		rs_list_for_each_safe (pos, tmp, &gs->known) {
+			struct file *f = rs_list_entry(pos, struct file, known);
+
+			if (!f->procs) {
+				forget_file(gs, f);
+				break;
+			}
+		}
+	}
+	return rs_pool_get(&gs->files);
+}
+
+/* Is it a Go program, and where does one look? */
+static void study(struct rs_gos *gs, struct file *f, int fd, const char *path)
+{
+	struct rs_go_program *g = malloc(sizeof(*g));
+	struct rs_elf *e = NULL;
+	int r = g ? rs_elf_open(fd, &e) : -ENOMEM;
+
 	if (!r)
-		f = rs_pool_get(&gs->files);
-	if (f) {
-		*f = (struct file){ .dev = st->st_dev, .ino = st->st_ino, .layout = g->layout };
-		rs_list_add_tail(&gs->all, &f->all);
+		r = rs_go_inspect(e, g);
+	rs_elf_close(e);
+	if (!r) {
+		f->go = true;
+		f->layout = g->layout;
 		f->tasks = attach(gs, g, path, RS_UPROBE_rs_go_task, RS_GO_CALLS, RS_GO_SENDS);
 		if (gs->tls)
 			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
 		gs->n->v[RS_C_GO_PROGRAMS]++;
-	} else if (r != -ENOEXEC) {
+	} else if (r == -ENOTSUP || r == -EBADMSG) {
 		gs->n->v[RS_C_GO_UNKNOWN]++;
-		rs_debug("%s: %s cannot be followed: %s", path,
-			 g && r == -ENOTSUP ? g->version : "Go", strerror(r ? -r : ENOSPC));
+		rs_debug("%s: %s cannot be followed: %s", path, r == -ENOTSUP ? g->version : "Go",
+			 strerror(-r));
 	}
 	free(g);
-	return f;
 }
 
 static struct file *file_of(struct rs_gos *gs, uint32_t tgid)
@@ -144,13 +172,23 @@ static struct file *file_of(struct rs_gos *gs, uint32_t tgid)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	if (stat(path, &st))
+		return NULL;
+	f = known_file(gs, &st);
+	if (f)
+		return f;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0) {
-		f = known_file(gs, &st);
-		if (!f)
-			f = new_file(gs, fd, &st, path);
+	if (fstat(fd, &st) == 0)
+		f = room(gs);
+	if (f) {
+		*f = (struct file){ .dev = st.st_dev,
+				    .ino = st.st_ino,
+				    .changed = st.st_ctim,
+				    .unused_ns = rs_clock_mono() };
+		rs_list_add_tail(&gs->known, &f->known);
+		study(gs, f, fd, path);
 	}
 	close(fd);
 	return f;
@@ -183,16 +221,30 @@ void rs_gos_look(struct rs_gos *gs, uint32_t tgid)
 		forget(gs, p);
 		p = NULL;
 	}
-	if (f && !p)
+	if (f && f->go && !p)
 		p = new_proc(gs, tgid, f);
 	if (p) /* a refusal costs its goroutines */
 		(void)rs_kernel_go(gs->kernel, tgid, &f->layout);
-	else if (f && !f->procs)
-		forget_file(gs, f);
+}
+
+void rs_gos_look_all(struct rs_gos *gs, bool (*wanted)(void *arg, uint32_t tgid), void *arg)
+{
+	struct dirent *d;
+	DIR *dir = gs->kernel ? opendir("/proc") : NULL;
+
+	while (dir && (d = readdir(dir))) {
+		uint32_t tgid = (uint32_t)strtoul(d->d_name, NULL, 10);
+
+		if (tgid && wanted(arg, tgid))
+			rs_gos_look(gs, tgid);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 void rs_gos_tick(struct rs_gos *gs)
 {
+	uint64_t now = rs_clock_mono();
 	struct rs_list *pos, *tmp;
 
 	if (!gs->kernel)
@@ -202,5 +254,11 @@ void rs_gos_tick(struct rs_gos *gs)
 
 		if (kill((pid_t)p->tgid, 0) && errno == ESRCH)
 			forget(gs, p);
+	}
+	rs_list_for_each_safe (pos, tmp, &gs->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+
+		if (!f->procs && now - f->unused_ns > LINGER_NS)
+			forget_file(gs, f);
 	}
 }

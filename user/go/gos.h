@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gos — the Go programs that run: the kernel side is told how each process's runtime is laid out, and probes
- * are attached once per executable, while a process of it lives. Needs privilege and a loaded kernel side;
+ * are attached once per executable, for as long as a process of it lives and a little longer. Needs privilege and a loaded kernel side;
  * a program that cannot be followed loses its goroutines and its TLS, nothing else. Not thread-safe.
  */
 #ifndef RS_GO_GOS_H
@@ -19,8 +19,8 @@ struct rs_gos {
 	bool tls; /* crypto/tls too */
 	struct rs_map by_tgid;
 	struct rs_pool procs, files;
-	struct rs_list all;  /* files that processes run */
-	struct rs_list live; /* processes */
+	struct rs_list known; /* executables, the one longest not asked for first */
+	struct rs_list live;  /* processes */
 	struct rs_counters *n;
 };
 
@@ -31,8 +31,10 @@ struct rs_gos {
 void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, bool tls, struct rs_counters *n);
 void rs_gos_release(struct rs_gos *gs);
 
-/* A process is seen for the first time, or has become another program. */
+/* A process is seen for the first time, or has become another program. Cheap for what is no Go program. */
 void rs_gos_look(struct rs_gos *gs, uint32_t tgid);
+/* Every process that runs now, and that `wanted` says yes to. */
+void rs_gos_look_all(struct rs_gos *gs, bool (*wanted)(void *arg, uint32_t tgid), void *arg);
 /* Call now and then: gives up what no process runs any more. */
 void rs_gos_tick(struct rs_gos *gs);
 

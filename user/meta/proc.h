@@ -88,6 +88,8 @@ struct rs_procs {
 	void *tell_arg;
 	/* A process was seen for the first time, or has become another program. NULL: nobody asks. */
 	void (*learnt)(void *arg, uint32_t tgid);
+	/* Any process that may be traced has executed a program, long before it is seen. NULL: nobody asks. */
+	void (*execed)(void *arg, uint32_t tgid);
 	void *learnt_arg;
 };
 

@@ -399,9 +399,9 @@ static int on_close(struct script *s, const struct line *l)
 
 static int on_fact(struct script *s, const struct line *l)
 {
-	static const char *const facts[] = { "retransmit", "reset_in", "reset_out", "connect",
-					     "connected",  "rto",      "run_queue", "zero_window",
-					     NULL };
+	static const char *const facts[] = { "retransmit", "reset_in",	  "reset_out",
+					     "connect",	   "connected",	  "rto",
+					     "run_queue",  "zero_window", NULL };
 	struct rs_ev_fact ev = { .conn = l->conn };
 	unsigned fact = 0;
 	int rc = get_word(s, "fact", l->fact, facts, true, &fact);

@@ -82,11 +82,11 @@ struct rs_status_process {
 	uint64_t connections; /* open now */
 	uint64_t requests;    /* seen so far */
 	uint64_t spans, errors;
-	bool traced;	     /* by the rules of discovery */
-	const char *rule;    /* of them, that has decided; "": none */
-	const char *why_not; /* why nothing, or not all, is seen of it */
-	const char *pod;     /* NAMESPACE/NAME, or "" */
-	const char *tls;     /* its TLS libraries, and what is done with them; "": none */
+	bool traced;	      /* by the rules of discovery */
+	const char *rule;     /* of them, that has decided; "": none */
+	const char *why_not;  /* why nothing, or not all, is seen of it */
+	const char *pod;      /* NAMESPACE/NAME, or "" */
+	const char *tls;      /* its TLS libraries, and what is done with them; "": none */
 	uint64_t plain_bytes; /* of plain text of TLS seen so far */
 };
 
