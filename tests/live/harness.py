@@ -29,7 +29,7 @@ SERVER, CLIENT = "server", "client"
 # that were cut off or older than the agent. What matters of them shows in the comparison of the spans.
 NO_LOSS = {("stream", name) for name in ("unknown_protocol", "out_of_step", "unfinished", "late", "not_captured")}
 # Another agent on this machine sends its reports: left out on purpose.
-NO_LOSS.add(("trace", "own_reports"))
+NO_LOSS |= {("trace", "own_reports"), ("trace", "probes"), ("trace", "excluded"), ("conn", "excluded")}
 # Runs that the kernel left out, such as the end of one connection while another's is noted on the same CPU. One that
 # matters, a read or a write, shows in the comparison of the spans.
 NO_LOSS.add(("kernel", "missed"))
