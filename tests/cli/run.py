@@ -24,7 +24,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
-COMMANDS = "trace run status debug bugreport check record replay encode version".split()
+COMMANDS = "trace run reload config status debug bugreport check record replay encode version".split()
 WAIT = 20  # seconds until something that should have happened is taken for never happening
 
 
@@ -216,7 +216,7 @@ def test_docs():
     man = ringspan("help", "man").stdout
     bash = ringspan("help", "bash").stdout
     for command in COMMANDS:
-        for option in re.findall(r"--([a-z-]+)", ringspan(command, "--help").stdout.split("options:")[1]):
+        for option in re.findall(r"--([a-z0-9-]+)", ringspan(command, "--help").stdout.split("options:")[1]):
             expect("\\-\\-" + option.replace("-", "\\-") in man, f"the manual page has no --{option}")
             expect(f"--{option}" in bash, f"the completion has no --{option}")
     if shutil.which("groff"):
@@ -269,6 +269,59 @@ def test_config_file():
         fails(ringspan("status", "-c", d("d.yaml", "socket: /nonexistent/from-file\n")), 1, "/nonexistent/from-file")
         fails(ringspan("status", "-c", d("d.yaml"), env={"RINGSPAN_SOCKET": "/nonexistent/from-env"}), 1, "from-env")
         fails(ringspan("status", "-c", d("d.yaml"), "--socket", "/nonexistent/from-flag"), 1, "from-flag")
+
+
+def test_config_check():
+    with Dir() as d:
+        good = d("good.yaml", "export:\n  file: /nowhere\n  queue: {spans: 9}\ndiscovery:\n  include:\n"
+                 "    - {exe: node, label: {app: shop}, service: shop}\nport: 80\n")
+        for command in (("config", "check", good), ("run", "--check-config", "-c", good)):
+            done = ringspan(*command)
+            expect(done.returncode == 0 and done.stdout == f"{good}: ok\n" and not done.stderr, done)
+        expect(ringspan("run", "--check-config").returncode == 0, "flags and environment alone")
+        for text, parts in (
+                ("export:\n  queue:\n    spams: 9\n", (":3:5: unknown key 'spams'", "'spans'")),
+                ("export:\n  spans: 9\n", (":2:3:", "there is export.queue.spans")),
+                ("export: 9\n", (":1:9: export is a section",)),
+                ("export:\n  exporter: zipkn\n", ("unknown exporter 'zipkn'", "zipkin")),
+                ("spans:\n  drop-attribute: no.such.key\n", ("no.such.key",)),
+                ("sampling: {sampler-arg: 7}\n", ("sampler-arg: '7'",)),
+                ("discovery:\n  exclude:\n    - {comm: a, colour: red}\n", (":3:17: a rule has no key 'colour'",)),
+                ("discovery:\n  exclude:\n    - {}\n", (":3:7: the rule has no condition",))):
+            path = d("bad.yaml", text)
+            fails(ringspan("config", "check", path), 2, path, *parts)
+            fails(ringspan("run", "--check-config", "-c", path), 2, path, *parts)
+        fails(ringspan("config", "check", d("none.yaml")), 2, "none.yaml", "No such file")
+        fails(ringspan("config"), 2, "config check FILE")
+        fails(ringspan("config", "show"), 2, "config check FILE")
+
+
+def test_config_sample():
+    """It is right as it is, and with every default in it taken for a setting; no option is missing."""
+    with Dir() as d:
+        sample = ringspan("config", "--sample").stdout
+        expect(max(map(len, sample.split("\n"))) <= 130, "long lines")
+        expect(ringspan("config", "check", d("a.yaml", sample)).returncode == 0, "not right as it is")
+        options = set(re.findall(r"^  (?:-., |    )--([a-z0-9-]+)", ringspan("run", "--help").stdout, re.M))
+        named = set(re.findall(r"\(--([a-z0-9-]+),", sample))
+        expect(named == options - {"help", "config", "check-config"}, named ^ options)
+        lines = re.sub(r"(?m)^( *)# ([a-z0-9-]+: (?!'?[A-Z\[]+[^ ]*'?$)(?:\[\]|'[^']*'|[^ ]+))$", r"\1\2", sample)
+        expect(lines.count("#") < sample.count("#") - 40, "nothing was a setting")
+        done = ringspan("config", "check", d("b.yaml", lines))
+        expect(done.returncode == 0, done.stderr)
+
+
+def test_variables():
+    done = ringspan("run", "--check-config", env={"RINGSPAN_INCLUDE": "comm=a;comm=b,service=x", "RINGSPAN_PORT": "80,81"})
+    expect(done.returncode == 0, done.stderr)
+    fails(ringspan("run", "--check-config", env={"RINGSPAN_QUEUE_SPANS": "many"}), 2, "RINGSPAN_QUEUE_SPANS", "'many'")
+    fails(ringspan("run", "--check-config", env={"RINGSPAN_EXCLUDE": "color=red"}), 2, "RINGSPAN_EXCLUDE", "color=red")
+    fails(ringspan("run", "--include", "exe"), 2, "--include", "'exe' is not KEY=VALUE")
+    fails(ringspan("run", "--exclude", "comm=a,service=b"), 2, "--exclude", "says how to trace")
+
+
+def test_reload_without_agent():
+    fails(ringspan("reload", "--socket", "/nonexistent/s"), 1, "no agent is running on /nonexistent/s")
 
 
 def test_script():

@@ -636,17 +636,18 @@ int rs_config_load(struct rs_config *cfg, int argc, char **argv)
 	return err ? err : rs_config_file(cfg, text, cfg->config);
 }
 
-/* The next word; one that is too long for a line ends after a '|' in it. */
+/* The next word; one that is too long for a line ends after a '|' or '/' in it. */
 static struct str next_word(struct str rest, size_t room, struct str *ret_word)
 {
 	struct str after = str_cut(rest, ' ', ret_word);
-	size_t cut = 0, at;
+	size_t cut = 0;
 
 	if (ret_word->len <= room)
 		return after;
-	while ((at = cut + str_find(str_from(*ret_word, cut), '|') + 1) <= room &&
-	       at < ret_word->len)
-		cut = at;
+	for (size_t i = 0; i < room; i++) {
+		if (ret_word->ptr[i] == '|' || ret_word->ptr[i] == '/')
+			cut = i + 1;
+	}
 	if (!cut)
 		return after;
 	*ret_word = str_at(rest, 0, cut);
