@@ -360,7 +360,8 @@ install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX
 	$(Q)build/ringspan help bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ringspan
 	$(Q)sed 's|@PREFIX@|$(PREFIX)|' deploy/systemd/ringspan.service \
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/ringspan.service
-	$(Q)install -D -m 644 deploy/ringspan.yaml $(DESTDIR)$(PREFIX)/share/doc/ringspan/ringspan.yaml
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/doc/ringspan
+	$(Q)build/ringspan config --sample > $(DESTDIR)$(PREFIX)/share/doc/ringspan/ringspan.yaml
 
 # The image and the package need no engine and no debhelper.
 IMAGE ?= ringspan:$(VERSION)

@@ -123,8 +123,7 @@ def kustomize_is_the_chart():
 
 def configs():
     """(name, text) of each ringspan configuration that is shipped."""
-    with open(TOP + "/deploy/ringspan.yaml", encoding="utf-8") as f:
-        yield "deploy/ringspan.yaml", f.read()
+    yield "the sample", run(RINGSPAN, "config", "--sample")
     for path in (CHART + "/values.yaml", EXAMPLES + "/otel-gateway/values.yaml", EXAMPLES + "/datadog/values.yaml"):
         with open(path, encoding="utf-8") as f:
             yield path, yaml.safe_dump(yaml.safe_load(f)["config"])
