@@ -9,6 +9,7 @@ Root. Rows of programs that are not installed say so.
 """
 import argparse
 import collections
+import glob
 import os
 import shutil
 import subprocess
@@ -64,15 +65,22 @@ def go_binary(place):
     return out
 
 
-def java_classes(place):
-    out = os.path.join(TOP, "build", "parents-java")
+def jdk(version):
+    """The bin directory of a JDK of at least this version: the one on the path, or another that is installed; or None."""
+    path = shutil.which("javac")
+    for javac in ([path] if path else []) + sorted(glob.glob("/usr/lib/jvm/*/bin/javac")):
+        text = subprocess.run([javac, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        if int(text.split()[1].split(".")[0]) >= version:
+            return os.path.dirname(javac)
+    return None
+
+
+def java(place, port, up, threads, version=11):
+    out, home = os.path.join(TOP, "build", f"parents-java-{version}"), jdk(version)
     if not os.path.exists(out):
-        subprocess.run(["javac", "-d", out, os.path.join(HERE, "Pool.java")], check=True, stderr=subprocess.DEVNULL)
-    return out
-
-
-def java(place, port, up, threads):
-    return place.spawn_server(["java", "-XX:TieredStopAtLevel=1", "-cp", java_classes(place), "Pool", str(port), str(up),
+        subprocess.run([f"{home}/javac", "-d", out, os.path.join(HERE, "Pool.java")], check=True,
+                       stderr=subprocess.DEVNULL)
+    return place.spawn_server([f"{home}/java", "-XX:TieredStopAtLevel=1", "-cp", out, "Pool", str(port), str(up),
                                threads])
 
 
@@ -88,13 +96,6 @@ def has(*names):
     return lambda: all(shutil.which(n) for n in names)
 
 
-def java_version():
-    if not shutil.which("javac"):
-        return 0
-    text = subprocess.run(["javac", "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-    return int(text.split()[1].split(".")[0])
-
-
 PY = sys.executable
 # name -> (way, is it there, start)
 PROGRAMS = {
@@ -107,8 +108,8 @@ PROGRAMS = {
     "python executor": ("pool", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python asyncio": ("r", has("python3"), lambda p, port, up: python(p, "aio.py", port, up)),
     "go net/http": ("r", has("go"), lambda p, port, up: p.spawn_server([go_binary(p), str(port), str(up)])),
-    "java pool": ("r", has("javac"), lambda p, port, up: java(p, port, up, "32")),
-    "java virtual": ("r", lambda: java_version() >= 21, lambda p, port, up: java(p, port, up, "virtual")),
+    "java pool": ("r", lambda: jdk(11), lambda p, port, up: java(p, port, up, "32")),
+    "java virtual": ("r", lambda: jdk(21), lambda p, port, up: java(p, port, up, "virtual", 21)),
     "uwsgi": ("r", has("uwsgi"), uwsgi),
 }
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
@@ -414,6 +415,168 @@ static void test_state(void **state)
 	check_state((const char *const[]){ "b3: " T "-" P, "tracestate: a=1", NULL }, "");
 }
 
+/* What no sender should send, and some do. headers as in test_formats. */
+static void test_nasty(void **state)
+{
+	static const char *const none[][6] = {
+		/* w3c */
+		{ "traceparent: 00-" T "-" P "-01, 00-" T "-" P "-01" },
+		{ "traceparent: \"00-" T "-" P "-01\"" },
+		{ "traceparent: 00-" T "-" P "-01;x" },
+		{ "traceparent: 00-" T " -" P "-01" },
+		{ "traceparent: 00 -" T "-" P "-01" },
+		{ "traceparent: 01-" T "-" P "-01x" },
+		{ "traceparent: FF-" T "-" P "-01" },
+		{ "traceparent: 0x-" T "-" P "-01" },
+		{ "traceparent: 00-" T "-" P "-0g" },
+		{ "traceparent: 00-" T "-" P "-1" },
+		{ "traceparent: 00-" T "-" P "-001" },
+		{ "traceparent: cc-" L64 L64 "-" P "-01" },
+		{ "traceparent: \xc2\xa0"
+		  "00-" T "-" P "-01" },
+		{ "traceparent: 00-" T "-" P "-01", "Traceparent: ff-" T "-" P "-01" },
+		/* b3 */
+		{ "b3: 1" },
+		{ "b3: -" },
+		{ "b3: d-d" },
+		{ "b3: " T "-" P "-D" },
+		{ "b3: " T "-" P "-1-" },
+		{ "b3: " T "-" P "-1-05e3ac9a4f6e3b90-" },
+		{ "b3: " T "--" P "-1" },
+		{ "b3: " T T "-" P "-1" },
+		{ "b3: " T ", " P ", 1" },
+		{ "X-B3-TraceId: " T " " P, "X-B3-SpanId: " P },
+		{ "X-B3-TraceId: 0x" T64, "X-B3-SpanId: " P },
+		{ "X-B3-TraceId: " T, "X-B3-SpanId: " P, "X-B3-SpanId: " P },
+		{ "X-B3-TraceId: " L64, "X-B3-SpanId: " P },
+		/* jaeger */
+		{ "uber-trace-id: :::" },
+		{ "uber-trace-id: " T ":" P ":0:1", "uber-trace-id: " T ":" P ":0:1" },
+		{ "uber-trace-id: " L64 L64 L64 "1:" P ":0:1" },
+		{ "uber-trace-id: " T "%3" P ":0:1" },
+		{ "uber-trace-id: " T ":" P ":0:100" },
+		{ "uber-trace-id: " T ":" P ":0:-1" },
+		{ "uber-trace-id: 0:0:0:0" },
+		/* sentry */
+		{ "sentry-trace: " T "-" P "-1-" },
+		{ "sentry-trace: " T "-" P " -1" },
+		{ "sentry-trace: " T "-" L64 "-1" },
+		{ "sentry-trace: " T64 "-" P "-1" },
+		/* xray */
+		{ "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" L64 },
+		{ "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c,Parent=" P },
+		{ "x-amzn-trace-id: Root=;Parent=" P },
+		{ "x-amzn-trace-id: Parent=" P },
+		{ "x-amzn-trace-id: Root=1-00000000-000000000000000000000000;Parent=" P },
+		{ "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" P "0" },
+		/* datadog */
+		{ "x-datadog-trace-id: 1", "x-datadog-trace-id: 1", "x-datadog-parent-id: 1" },
+		{ "x-datadog-trace-id: 0x10", "x-datadog-parent-id: 1" },
+		{ "x-datadog-trace-id: 1.5", "x-datadog-parent-id: 1" },
+		{ "x-datadog-trace-id: 1", "x-datadog-parent-id: 18446744073709551616" },
+		{ "x-datadog-trace-id: ,1", "x-datadog-parent-id: 1" },
+		{ "x-datadog-trace-id:", "x-datadog-parent-id: 1" },
+	};
+	static const struct {
+		const char *headers[6];
+		const char *trace;
+		int flags;
+	} taken[] = {
+		{ { "TRACEPARENT:   00-" T "-" P "-02  " }, T, 2 },
+		{ { "traceparent: fe-" T "-" P "-01-" }, T, 1 },
+		{ { "traceparent: 01-" T "-" P "-09" }, T, 1 },
+		{ { "b3:  " T64 "-" P "-1-" P " " }, L64 T64, 1 },
+		{ { "X-B3-TraceId:  " T " ", "X-B3-SpanId: " P, "X-B3-Sampled: TRUE" }, T, 1 },
+		{ { "uber-trace-id: 00" T64 ":" P ":0000000000000000:1" }, L64 T64, 1 },
+		{ { "uber-trace-id: " T64 ":7:0:0" }, L64 T64, 0 },
+		{ { "uber-trace-id: " T ":" P ":0:8" }, T, 0 },
+		{ { "sentry-trace:  " T "-" P " ", "baggage: sentry-sampled=true" }, T, 1 },
+		{ { "x-amzn-trace-id: Self=1-67891234-12456789abcdef012345678a;Root=1-0af76519-"
+		    "16cd43dd8448eb211c80319c;Parent=" P
+		    ";Sampled=1;Lineage=1:1e7bb45c:11|1e7bb45d:0" },
+		  T,
+		  1 },
+		{ { "x-amzn-trace-id: root=1-0AF76519-16CD43DD8448EB211C80319C;parent=" P
+		    ";sampled=0" },
+		  T,
+		  0 },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=0af7651916cd43d" },
+		  L64 T64,
+		  1 },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=0af7651916cd43ddd" },
+		  L64 T64,
+		  1 },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=0af7651916cd43dx" },
+		  L64 T64,
+		  1 },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=,_dd.p.dm=-1" },
+		  L64 T64,
+		  1 },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-sampling-priority: 2", "x-datadog-tags: _dd.p.tid=" L64 },
+		  L64 T64,
+		  1 },
+		/* A malformed one of a format that is asked first is as good as absent. */
+		{ { "traceparent: 00-" T "-" P, "x-datadog-trace-id: abc", "b3: 0",
+		    "uber-trace-id: 1:2:0:1", "sentry-trace: -" },
+		  L64 "0000000000000001",
+		  1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		struct rs_wire_ctx c = { .flags = 0xee };
+		struct rs_msg m;
+
+		request(&m, none[i]);
+		if (rs_context_extract(&all_formats, &m, &c))
+			fail_msg("'%s': taken", none[i][0]);
+		assert_int_equal(c.flags, 0xee);
+	}
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		struct rs_wire_ctx c;
+		char trace[33];
+		struct rs_msg m;
+
+		request(&m, taken[i].headers);
+		if (!rs_context_extract(&all_formats, &m, &c))
+			fail_msg("'%s': refused", taken[i].headers[0]);
+		hex(c.trace_id, 16, trace);
+		if (strcmp(trace, taken[i].trace) || c.flags != taken[i].flags)
+			fail_msg("'%s': %s flags %u", taken[i].headers[0], trace, c.flags);
+	}
+}
+
+/* A tracestate over the limit: section 3.3.1.5. */
+static void test_large_state(void **state)
+{
+	char first[400] = "tracestate: ", second[900] = "tracestate: ", want[1100];
+	size_t n = strlen(first);
+
+	(void)state;
+	/* 20 members of 15 bytes, one of 200, 6 of 95. */
+	for (int i = 0; i < 20; i++)
+		n += (size_t)sprintf(first + n, "%ska%02d=0123456789", i ? "," : "", i);
+	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", first, NULL },
+		    first + 12);
+	n = strlen(second);
+	n += (size_t)sprintf(second + n, "long=%0195d", 0);
+	for (int i = 0; i < 6; i++)
+		n += (size_t)sprintf(second + n, ",kb%02d=%090d", i, 0);
+	/* 319 + 1 + 200 + 6 * 96: too much; without the long one it fits. */
+	sprintf(want, "%s,%s", first + 12, strchr(second, ',') + 1);
+	assert_true(strlen(want) < RS_TRACE_STATE_MAX);
+	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", first, second, NULL },
+		    want);
+	/* 33 members over several headers are too many. */
+	check_state((const char *const[]){ "traceparent: 00-" T "-" P "-01", first, first, NULL },
+		    "");
+}
+
 /* Cut anywhere, any byte replaced: no read outside the header (it is allocated exactly), ids never zero. */
 static void test_damaged(void **state)
 {
@@ -462,7 +625,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_traceparent), cmocka_unit_test(test_tracestate),
 		cmocka_unit_test(test_formats),	    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_state),	    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_state),	    cmocka_unit_test(test_nasty),
+		cmocka_unit_test(test_large_state), cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests_name("propagate", tests, NULL, NULL);

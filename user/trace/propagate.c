@@ -351,10 +351,9 @@ static bool member_valid(struct str m)
 	return true;
 }
 
-bool rs_tracestate_valid(struct str header)
+/* Counts on in *members, over several headers. */
+static bool state_valid(struct str header, unsigned *members)
 {
-	unsigned members = 0;
-
 	while (header.len) {
 		struct str m;
 
@@ -362,30 +361,71 @@ bool rs_tracestate_valid(struct str header)
 		m = str_trim(m);
 		if (!m.len)
 			continue;
-		if (!member_valid(m) || ++members > 32)
+		if (!member_valid(m) || ++*members > 32)
 			return false;
 	}
-	return members > 0;
+	return true;
 }
 
-/* Several tracestate headers are one list, in order. */
+bool rs_tracestate_valid(struct str header)
+{
+	unsigned members = 0;
+
+	return state_valid(header, &members) && members > 0;
+}
+
+#define LONG_MEMBER 128 /* section 3.3.1.5: members longer than that go first */
+
+/* Appends the valid list's members that are no longer than `longest`, as long as there is room for whole ones. */
+static size_t state_members(char *buf, size_t n, struct str list, size_t longest)
+{
+	while (list.len) {
+		struct str m;
+
+		list = str_cut(list, ',', &m);
+		m = str_trim(m);
+		if (!m.len || m.len > longest)
+			continue;
+		if (n + m.len + 1 > RS_TRACE_STATE_MAX)
+			return n;
+		if (n)
+			buf[n++] = ',';
+		memcpy(buf + n, m.ptr, m.len);
+		n += m.len;
+	}
+	return n;
+}
+
+/* Several tracestate headers are one list, in order. One too large loses members: long ones, then the last. */
 static size_t w3c_state(const struct rs_msg *m, char *buf)
 {
-	size_t n = 0;
+	unsigned members = 0;
+	size_t n = 0, all = 0;
 
 	for (unsigned i = 0; i < m->nfields; i++) {
 		struct str v = m->fields[i].value;
 
+		if (m->fields[i].id != RS_F_TRACESTATE || !str_trim(v).len)
+			continue;
+		if (!state_valid(v, &members))
+			return 0;
+		all += v.len + 1;
+	}
+	for (unsigned i = 0; i < m->nfields && all <= RS_TRACE_STATE_MAX; i++) {
+		struct str v = m->fields[i].value;
+
 		if (m->fields[i].id != RS_F_TRACESTATE || !v.len)
 			continue;
-		if (n + v.len + 1 > RS_TRACE_STATE_MAX)
-			return 0;
 		if (n)
 			buf[n++] = ',';
 		memcpy(buf + n, v.ptr, v.len);
 		n += v.len;
 	}
-	return rs_tracestate_valid(str_of(buf, n)) ? n : 0;
+	for (unsigned i = 0; i < m->nfields && all > RS_TRACE_STATE_MAX; i++) {
+		if (m->fields[i].id == RS_F_TRACESTATE)
+			n = state_members(buf, n, m->fields[i].value, LONG_MEMBER);
+	}
+	return members ? n : 0;
 }
 
 #define DD_MEMBER_MAX 256 /* bytes of a tracestate member's value */

@@ -61,7 +61,7 @@ bool rs_context_extract(const struct rs_propagators *p, const struct rs_msg *m,
 bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m,
 		      const struct rs_wire_ctx *c, struct rs_wire_ctx *ret);
 
-#define RS_TRACE_STATE_MAX 1024 /* bytes of tracestate kept; a longer one is dropped whole */
+#define RS_TRACE_STATE_MAX 1024 /* bytes of tracestate kept; a longer one loses whole members */
 
 /*
  * The tracestate that goes with context c, written to buf: a traceparent's, or what a Datadog header says
