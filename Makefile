@@ -148,7 +148,7 @@ $(B)/tests/lib/%.o: tests/lib/%.c
 	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # nghttp2 is what HTTP/2 is compared with.
-$(B)/tests/test_hpack $(B)/fuzz/hpack: PEER := -lnghttp2
+$(B)/tests/test_hpack $(B)/fuzz/hpack $(B)/bench/http2: PEER := -lnghttp2
 $(B)/tests/%: tests/unit/%.c $(B)/libringspan.a $(TEST_LIB)
 	$(call msg,TEST,$<)
 	@mkdir -p $(@D)
@@ -247,6 +247,9 @@ check-alloc: $(B)/bench/replay ## the way from record to bytes allocates nothing
 bench-http1: $(B)/bench/http1 ## what parsing HTTP/1 and describing its spans costs: ns per message; no root
 	$(Q)$(B)/bench/http1
 .PHONY: bench-http1
+bench-http2: $(B)/bench/http2 ## HTTP/2: ns per header block beside nghttp2's inflater, per stream at 1 to 100 at once; no root
+	$(Q)$(B)/bench/http2
+.PHONY: bench-http2
 bench-active: $(B)/bench/active ## finding a thread's last active request among 1 to 10,000 open ones; no root
 	$(Q)$<
 bench-parents: all ## how many parents are right, wrong or none, per program and concurrency (root)
@@ -279,7 +282,7 @@ bench-export: $(B)/bench/export ## spans/s and CPU through encoder, queue and HT
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(B)/libringspan.a $(LIBS_LD) -lm
+	$(Q)$(CC) $(BASE) $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(B)/libringspan.a $(LIBS_LD) $(PEER) -lm
 
 # Parsers against parsers written by others. The system's python: h11 is the system's package.
 DIFF_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)

@@ -117,6 +117,17 @@ class Http2(LiveTest):
         for s in self.check_nginx()[:10]:
             self.assertEqual(s.attributes["network.protocol.version"], "2")
 
+    def certificate(self):
+        key, cert = self.place.path("key.pem"), self.place.path("cert.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                        "-keyout", key, "-out", cert], check=True, stderr=subprocess.DEVNULL)
+        return key, cert
+
+    def test_nginx_h2load_tls(self):
+        for s in self.check_nginx(*self.certificate(), scheme="https")[:10]:
+            self.assertEqual(s.attributes["network.protocol.version"], "2")
+
     def test_nghttpd_and_push(self):
         """nghttp2's own server and client, with a resource pushed before it is asked for."""
         if not shutil.which("nghttpd"):

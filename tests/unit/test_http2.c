@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "alloc_count.h"
 #include "drive.h"
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -619,6 +620,51 @@ static void test_policy(void **state)
 	drive_release(&d);
 }
 
+/* Nothing is allocated once the pools are warm, and a connection at rest is small. */
+static void test_memory(void **state)
+{
+	struct script s = new_script();
+	struct rs_ev_data *ev = malloc(sizeof(*ev) + RS_CAP_MAX);
+	uint64_t before = 0;
+	struct drive d;
+
+	(void)state;
+	assert_non_null(ev);
+	assert_true(rs_protos[RS_PROTO_http2]->state_size <= 640);
+	drive_init(&d);
+	indexed(&s);
+	for (int i = 0; i < 100; i++) {
+		if (i == 10)
+			before = alloc_count();
+		d.len = 0;
+		for (unsigned k = 0; k < s.n; k++) {
+			enum rs_ev_dir dir = s.w[k].side == TO_SERVER ? RS_DIR_IN : RS_DIR_OUT;
+			uint32_t half = (uint32_t)s.w[k].len / 2;
+
+			for (int part = 0; part < 2; part++) {
+				uint32_t n = part ? (uint32_t)s.w[k].len - half : half;
+
+				*ev = (struct rs_ev_data){ .h = { RS_EV_DATA, 0,
+								  (uint32_t)sizeof(*ev) + n, 1 },
+							   .off = d.off[dir],
+							   .len = n,
+							   .cap = n,
+							   .dir = (uint8_t)dir };
+				memcpy(ev->data, s.w[k].bytes + (part ? half : 0), n);
+				drive_record(&d, ev);
+				d.off[dir] += n;
+			}
+		}
+		drive_close(&d, RS_CLOSE_ALL);
+		drive_again(&d);
+	}
+	assert_int_equal(alloc_count(), before);
+	assert_int_equal(d.counters.v[RS_C_PROTO_RESPONSES], 200);
+	free(ev);
+	free(s.w);
+	drive_release(&d);
+}
+
 /* What is no HTTP/2, though it begins with zeros as frames do. */
 static void test_others(void **state)
 {
@@ -648,6 +694,7 @@ int main(void)
 		cmocka_unit_test(test_middle),	    cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_long_blocks), cmocka_unit_test(test_upgrade),
 		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_others),
+		cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,6 +314,9 @@ static void describe_server(const struct rs_exchange *x, const struct rs_http *h
 		at = first_of(first_of(forwarded(h->forwarded, STR("host")),
 				       first_member(h->x_forwarded_host)),
 			      at);
+	/* A connection's address is not the name that was said and not captured. */
+	if (!at.len && x->cut && str_eq(h->version, STR("2")))
+		return;
 	a = authority(at);
 	if (!a.host.len && client && x->peer_is_name)
 		a = (struct authority){ x->peer, server->port };
