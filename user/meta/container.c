@@ -408,14 +408,6 @@ static struct rs_container *add(struct rs_containers *cs, uint64_t key, const st
 	return c;
 }
 
-void rs_containers_made(struct rs_containers *cs, uint64_t cgroup, struct str path)
-{
-	struct rs_cgroup cg;
-
-	if (rs_cgroup_path(path, &cg) && *cg.container_id && !rs_map_get(&cs->by_key, cgroup))
-		add(cs, cgroup, &cg);
-}
-
 const struct rs_container *rs_containers_of(struct rs_containers *cs, uint32_t tgid,
 					    uint64_t cgroup)
 {
@@ -439,8 +431,6 @@ const struct rs_container *rs_containers_of(struct rs_containers *cs, uint32_t t
 	}
 	if (!c->asked) {
 		c->asked = true;
-		if (!c->image.len) /* the cgroup was made before the runtime had written its files */
-			read_bundle(cs, c);
 		if (*c->cg.pod_uid ? !c->pod_container.len : !c->name.len)
 			read_mounts(c, tgid);
 		if (*c->cg.pod_uid && !c->pod_name.len)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers (runc, a rootfs of the host's files) and pods (their cgroups, a stand-in for the API server)."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from harness import CLIENT, SERVER, SLOW, TOP, LiveTest, Wire, free_port, python, stop, wait_until
+
+sys.path.insert(0, os.path.join(TOP, "tests", "k8s"))
+import fakeapi  # noqa: E402
+
+# Answers ten requests, then ends: its whole life is shorter than a second.
+TEN = """
+import http.server, sys
+class H(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    left = 10
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+        H.left -= 1
+        self.close_connection = H.left == 0
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), H)
+print("listens", flush=True)
+while H.left:
+    server.handle_request()
+"""
+POD = "0b8f6f0e-52a8-4d5c-9c55-{:012x}"
+
+
+class Runc:
+    """A container in the host's network, below cgroups of its own."""
+
+    def __init__(self, place, ident, group, argv, copies=()):
+        self.ident = ident
+        self.group = group
+        self.dir = place.path("bundle-" + ident[-8:])
+        root = os.path.join(self.dir, "rootfs")
+        mounts = [{"destination": "/proc", "type": "proc", "source": "proc"},
+                  {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
+                  {"destination": "/tmp", "type": "bind", "source": "/tmp", "options": ["rbind"]}]
+        for d in ("proc", "dev", "tmp"):
+            os.makedirs(os.path.join(root, d))
+        for d in () if copies else ("usr", "bin", "lib", "lib64", "etc"):
+            if os.path.isdir("/" + d):
+                os.makedirs(os.path.join(root, d))
+                mounts.append({"destination": "/" + d, "type": "bind", "source": "/" + d, "options": ["rbind", "ro"]})
+        for path in copies:
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, root + path)
+        with open(os.path.join(self.dir, "config.json"), "w") as f:
+            json.dump({"ociVersion": "1.0.2",
+                       "process": {"user": {"uid": 0, "gid": 0}, "args": argv, "env": ["PATH=/usr/bin:/bin"], "cwd": "/"},
+                       "root": {"path": "rootfs", "readonly": True}, "mounts": mounts,
+                       "linux": {"cgroupsPath": f"{group}/{ident}", "namespaces": [{"type": "pid"}, {"type": "mount"}]}}, f)
+        self.process = place.spawn(["runc", "run", "--no-pivot", "-b", self.dir, ident], stdout=subprocess.PIPE,
+                                   stderr=open(place.path("runc.err"), "a"))
+
+    def ready(self):
+        if not self.process.stdout.readline():
+            raise unittest.SkipTest("runc does not run here: " + open(os.path.join(os.path.dirname(self.dir), "runc.err")).read()[-300:])
+        return self
+
+    def clean(self):
+        subprocess.run(["runc", "delete", "-f", self.ident], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        top = self.group.strip("/").split("/")[0]
+        for base, _, _ in list(os.walk("/sys/fs/cgroup", topdown=False)):
+            if f"/{top}/" in base + "/":
+                try:
+                    os.rmdir(base)
+                except OSError:
+                    pass
+
+
+class Base(LiveTest):
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("runc"):
+            self.skipTest("runc is not there")
+        self.group = f"/rs-test-{os.getpid()}"
+        self.containers = []
+        self.port = free_port()
+
+    def tearDown(self):
+        for c in self.containers:
+            c.clean()
+        super().tearDown()
+
+    def run_in(self, argv, n=1, group=None, **more):
+        c = Runc(self.place, f"{n:064x}", group or self.group, argv, **more)
+        self.containers.append(c)
+        return c
+
+    def ten(self, n=1, group=None):
+        """A container that serves ten requests and ends; all of that within a second."""
+        port = self.port
+        c = self.run_in([sys.executable if sys.executable.startswith("/usr/bin") else "/usr/bin/python3", "-c", TEN,
+                         str(port)], n, group).ready()
+        wire = Wire(("127.0.0.1", port))
+        for i in range(10):
+            self.assertEqual(wire.get(f"/{n}/{i}"), 200)
+        c.process.wait(10 * SLOW)
+        return c
+
+
+class Containers(Base):
+    def test_ten_requests_and_gone(self):
+        agent = self.agent("--port", str(self.port))
+        c = self.ten()
+        spans = agent.stop().where(SERVER, prefix="/1/")
+        self.assertEqual(sorted(s.target for s in spans), [f"/1/{i}" for i in range(10)])
+        self.assertEqual({s.raw["resource"].get("container.id") for s in spans}, {c.ident})
+        self.assertEqual({s.service for s in spans}, {os.path.basename(os.path.realpath("/usr/bin/python3"))})
+
+    def test_clients_that_end_at_once(self):
+        """One request each, and container and cgroup are gone."""
+        _, port, _ = python(self.place)
+        agent = self.agent("--port", port)
+        for n in range(1, 9):
+            self.run_in(["/usr/bin/curl", "-s", "-o", "/dev/null", f"http://127.0.0.1:{port}/s/200?{n}"], n).process.wait(20 * SLOW)
+        spans = agent.stop().where(CLIENT, test=lambda s: "/s/200?" in s.target)
+        self.assertEqual({s.target[7:]: s.raw["resource"].get("container.id") for s in spans},
+                         {str(n): f"{n:064x}" for n in range(1, 9)})
+
+    def test_outside_there_is_none(self):
+        process, port, _ = python(self.place)
+        agent = self.agent("--port", port)
+        Wire(("127.0.0.1", int(port))).get("/s/200?x")
+        span, = agent.stop().where(SERVER, {process.pid})
+        if "docker" not in open("/proc/self/cgroup").read():
+            self.assertNotIn("container.id", span.raw["resource"])
+
+    def test_tls_library_of_its_own(self):
+        """A container with its own copy of OpenSSL: another file than the host's."""
+        curl = shutil.which("curl")
+        libs = [w for w in subprocess.run(["ldd", curl], stdout=subprocess.PIPE, text=True).stdout.split() if w.startswith("/")]
+        if not any("libssl" in lib for lib in libs):
+            self.skipTest("curl does not use OpenSSL here")
+        key, crt = self.place.path("key.pem"), self.place.path("crt.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", crt, "-days", "2",
+                        "-subj", "/CN=localhost"], check=True, stderr=subprocess.DEVNULL)
+        port = self.port
+        self.place.spawn(["openssl", "s_server", "-accept", str(port), "-key", key, "-cert", crt, "-WWW", "-quiet"],
+                         cwd=self.place.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        agent = self.agent("--port", str(port))
+        # The agent finds a program's libraries when it is first seen: the second request is certain.
+        url = f"https://127.0.0.1:{port}/crt.pem?own"
+        c = self.run_in([curl, "-sk", "-o", "/dev/null", url, "--next", "-sk", "-o", "/dev/null", url, "--next", "-sk", "-o",
+                         "/dev/null", url], copies=[curl, *libs])
+        c.process.wait(20 * SLOW)
+        spans = agent.stop().where(CLIENT, test=lambda s: "crt.pem?own" in s.target)
+        self.assertTrue(spans, "nothing was seen of TLS in the container")
+        self.assertEqual({s.raw["resource"].get("container.id") for s in spans}, {c.ident})
+
+
+class Pods(Base):
+    def setUp(self):
+        super().setUp()
+        self.keys = tempfile.TemporaryDirectory(prefix="rs-k8s-")
+        self.api = fakeapi.Api(fakeapi.certificate(self.keys.name))
+        self.token = os.path.join(self.keys.name, "token")
+        with open(self.token, "w") as f:
+            f.write("token-1")
+
+    def tearDown(self):
+        self.api.stop()
+        self.keys.cleanup()
+        super().tearDown()
+
+    def pod(self, n):
+        return {"metadata": {"name": f"web-5d-{n}", "namespace": "shop", "uid": POD.format(n),
+                             "labels": {"app": "web", "pod-template-hash": "5d"},
+                             "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5d", "uid": "r", "controller": True}]},
+                "spec": {"containers": [{"name": "srv", "image": "shop/web:3"}], "nodeName": "testnode"},
+                "status": {"phase": "Running", "podIP": f"10.9.9.{n}"}}
+
+    def follow(self, *args):
+        agent = self.agent("--port", str(self.port), "--k8s-source", "api", "--k8s-api", self.api.url(), "--k8s-ca", self.api.ca, "--k8s-token",
+                           self.token, "--k8s-node", "testnode", *args)
+        wait_until("the pods", lambda: agent.status()["kubernetes"]["synced"])
+        return agent
+
+    def ledger(self, agent):
+        return {row["name"]: row["value"] for row in agent.status()["ledger"] if row["stage"] == "k8s"}
+
+    def serve(self, n):
+        return self.ten(n, f"{self.group}/pod{POD.format(n)}")
+
+    def resources(self, agent, n):
+        spans = agent.stop().where(SERVER, prefix=f"/{n}/")
+        self.assertEqual(len(spans), 10)
+        return [s.raw["resource"] for s in spans]
+
+    def test_known_before(self):
+        self.api.emit("ADDED", self.pod(1))
+        agent = self.follow()
+        c = self.serve(1)
+        for r in self.resources(agent, 1):
+            self.assertEqual({k: r.get(k) for k in
+                              ("k8s.pod.name", "k8s.namespace.name", "k8s.deployment.name", "k8s.container.name",
+                               "k8s.node.name", "service.name", "service.version", "service.instance.id", "container.id")},
+                             {"k8s.pod.name": "web-5d-1", "k8s.namespace.name": "shop", "k8s.deployment.name": "web",
+                              "k8s.container.name": "srv", "k8s.node.name": "testnode", "service.name": "web",
+                              "service.version": "3", "service.instance.id": "shop.web-5d-1.srv", "container.id": c.ident})
+
+    def test_known_a_little_later(self):
+        """The spans wait, and then say all; the process is gone by then."""
+        agent = self.follow("--k8s-wait", "5s")
+        self.serve(2)
+        time.sleep(0.3)
+        self.assertEqual(self.ledger(agent)["waited"], 10)
+        self.api.emit("ADDED", self.pod(2))
+        for r in self.resources(agent, 2):
+            self.assertEqual((r.get("service.name"), r.get("k8s.pod.name")), ("web", "web-5d-2"))
+            self.assertIn("process.executable.path", r)
+
+    def test_never_known(self):
+        """Sent all the same, when the time is over, and counted."""
+        agent = self.follow("--k8s-wait", "500ms")
+        self.serve(3)
+        wait_until("the spans", lambda: self.ledger(agent)["without"] == 10, 5)
+        for r in self.resources(agent, 3):
+            self.assertEqual(r.get("k8s.pod.uid"), POD.format(3))
+            self.assertNotIn("k8s.pod.name", r)
+
