@@ -30,7 +30,8 @@ static size_t request_block(nghttp2_hd_deflater *d, uint8_t *to, size_t max, uns
 		NV(":scheme", "http"),
 		NV(":authority", "shop.example:8080"),
 		NV(":path", ""),
-		NV("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Gecko/20100101 Firefox/115.0"),
+		NV("user-agent",
+		   "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Gecko/20100101 Firefox/115.0"),
 		NV("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
 		NV("accept-encoding", "gzip, deflate, br"),
 		NV("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
@@ -69,8 +70,8 @@ static void make(struct blocks *b, bool request)
 		abort();
 	b->sum = 0;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		b->len[i] = request ? request_block(d, b->bytes[i], sizeof(b->bytes[i]), i) :
-				      response_block(d, b->bytes[i], sizeof(b->bytes[i]));
+		b->len[i] = request ? request_block(d, b->bytes[i], sizeof(b->bytes[i]), i)
+				    : response_block(d, b->bytes[i], sizeof(b->bytes[i]));
 		b->sum += b->len[i];
 	}
 	nghttp2_hd_deflate_del(d);
@@ -97,8 +98,8 @@ static double ours(const struct blocks *b)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct rs_hpack_mem mem = { scratch, scratch + sizeof(scratch) };
 
-		if (!rs_hpack_decode(&h, str_of((const char *)b->bytes[i], b->len[i]), &mem, on_field,
-				     NULL))
+		if (!rs_hpack_decode(&h, str_of((const char *)b->bytes[i], b->len[i]), &mem,
+				     on_field, NULL))
 			abort();
 	}
 	t = rs_clock_mono() - t;
@@ -167,9 +168,10 @@ static void put(struct records *r, enum rs_ev_dir dir, unsigned type, unsigned f
 				   .tgid = 1,
 				   .tid = 1,
 				   .dir = (uint8_t)dir };
-	memcpy(ev->data, (const uint8_t[]){ (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len,
-					    (uint8_t)type, (uint8_t)flags, (uint8_t)(id >> 24),
-					    (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id },
+	memcpy(ev->data,
+	       (const uint8_t[]){ (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len,
+				  (uint8_t)type, (uint8_t)flags, (uint8_t)(id >> 24),
+				  (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id },
 	       9);
 	if (len)
 		memcpy(ev->data + 9, content, len);
@@ -201,7 +203,8 @@ static struct records traffic(const struct blocks *requests, const struct blocks
 		if (i >= open) {
 			unsigned k = i - open;
 
-			put(&r, RS_DIR_OUT, 1, 4, 2 * k + 1, responses->bytes[k], responses->len[k]);
+			put(&r, RS_DIR_OUT, 1, 4, 2 * k + 1, responses->bytes[k],
+			    responses->len[k]);
 			put(&r, RS_DIR_OUT, 0, 1, 2 * k + 1, body, sizeof(body));
 		}
 	}
@@ -284,7 +287,8 @@ int main(int argc, char **argv)
 
 	make(&requests, true);
 	make(&responses, false);
-	printf("%-28s %6s %9s %9s %7s\n", "ns per header block", "bytes", "hpack", "nghttp2", "ratio");
+	printf("%-28s %6s %9s %9s %7s\n", "ns per header block", "bytes", "hpack", "nghttp2",
+	       "ratio");
 	for (int i = 0; i < 2; i++) {
 		const struct blocks *b = i ? &responses : &requests;
 		double o = 0, t = 0;

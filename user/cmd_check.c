@@ -29,6 +29,20 @@ struct check {
 	struct rs_kernel_err err; /* why capture is impossible; empty: it is possible */
 };
 
+/* What is understood of the bytes, and what is out of reach whatever the machine. */
+static const struct {
+	const char *name, *detail;
+	bool ok;
+} protocols[] = {
+	{ "http1", "HTTP/1.0 and 1.1; to websockets and other upgrades: until they begin", true },
+	{ "http2", "HTTP/2 and gRPC: in clear text, and where TLS is read", true },
+	{ "http3",
+	  "QUIC (UDP, mostly port 443) is encrypted within the program: out of reach, not traced; "
+	  "clients that fall back to HTTP/2 are seen",
+	  false },
+};
+#define NPROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
+
 static void try_capture(struct check *c, const struct rs_config *cfg)
 {
 	const struct rs_kernel_opts opts = { .mode = (enum rs_capture_mode)cfg->capture };
@@ -64,6 +78,7 @@ static void set(json_t *o, const char *key, const char *value)
 static int print_json(const struct check *c)
 {
 	json_t *o = json_object(), *features = json_array(), *probes = json_array();
+	json_t *spoken = json_array();
 	int rc;
 
 	set(o, "version", RS_VERSION);
@@ -94,6 +109,15 @@ static int print_json(const struct check *c)
 	}
 	json_object_set_new(o, "features", features);
 	json_object_set_new(o, "probes", probes);
+	for (size_t i = 0; i < NPROTOCOLS; i++) {
+		json_t *one = json_object();
+
+		set(one, "name", protocols[i].name);
+		json_object_set_new(one, "ok", json_boolean(protocols[i].ok));
+		set(one, "detail", protocols[i].detail);
+		json_array_append_new(spoken, one);
+	}
+	json_object_set_new(o, "protocols", spoken);
 	rc = json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(o);
@@ -168,6 +192,14 @@ static void print_probes(const struct check *c, const struct rs_style *st, int w
 	}
 }
 
+static void print_protocols(const struct rs_style *st, int width)
+{
+	printf("\n  %sPROTOCOLS%s\n", st->bold, st->reset);
+	for (size_t i = 0; i < NPROTOCOLS; i++)
+		print_row(protocols[i].ok ? st->green : st->dim, st, protocols[i].ok ? "ok" : "no",
+			  protocols[i].name, protocols[i].detail, width);
+}
+
 static void print_text(const struct check *c, const struct rs_config *cfg)
 {
 	int width = rs_term_width(STDOUT_FILENO);
@@ -178,6 +210,7 @@ static void print_text(const struct check *c, const struct rs_config *cfg)
 	       c->uts.machine);
 	print_features(c, &st, width);
 	print_probes(c, &st, width);
+	print_protocols(&st, width);
 	if (c->err.msg[0])
 		return;
 	printf("\n%sCapture works%s: %s backend, %zu probes", st.green, st.reset,

@@ -35,6 +35,7 @@ struct held {
 	uint8_t kind;
 	bool error, printed;
 	uint16_t code; /* HTTP status, 0: none */
+	bool ok;       /* gRPC's status is OK */
 	uint64_t start_ns, end_ns;
 	char service[48];
 	char request[512];
@@ -290,12 +291,15 @@ static bool routine(const struct rs_event *e)
 static void describe_note(struct held *h, const struct rs_span *s)
 {
 	struct str type = find_str(&s->attrs, RS_K_ERROR_TYPE);
+	struct str rpc = find_str(&s->attrs, RS_K_RPC_STATUS_CODE);
 	const struct rs_val *cut = find(&s->attrs, RS_K_RINGSPAN_INCOMPLETE);
 	uint64_t number;
 
 	/* A status code as error.type stands in its own column. */
 	if (type.len && !(h->code && str_u64(type, &number)))
 		note_item(h, type);
+	else if (rpc.len && !h->ok)
+		note_item(h, rpc); /* an answer that is no fault of the server's */
 	if (s->status_msg.len && !str_eq(s->status_msg, type))
 		note_item(h, s->status_msg);
 	for (uint32_t i = 0; i < s->nevents; i++) {
@@ -319,6 +323,7 @@ static void describe(struct held *h, const struct rs_span *s, const struct rs_re
 	h->start_ns = s->start_ns;
 	h->end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns;
 	h->code = code > 0 && code < 1000 ? (uint16_t)code : 0;
+	h->ok = str_eq(find_str(&s->attrs, RS_K_RPC_STATUS_CODE), STR("OK"));
 	h->error = s->status == RS_STATUS_ERROR;
 	h->service[0] = h->request[0] = h->peer[0] = h->note[0] = 0;
 	if (!service.len)
@@ -420,7 +425,7 @@ static void put_status(struct rs_text *t, const struct held *h)
 		snprintf(code, sizeof(code), "%3u", h->code);
 	if (!h->code && !h->error) {
 		puts_(t, t->st.dim);
-		puts_(t, "  " DASH);
+		puts_(t, h->ok ? " OK" : "  " DASH);
 		puts_(t, t->st.reset);
 		return;
 	}
