@@ -122,7 +122,11 @@ static void on_learnt(void *arg, uint32_t tgid)
 /* At its very beginning: a connection's first bytes say what all later ones mean (HPACK). */
 static void on_execed(void *arg, uint32_t tgid)
 {
-	rs_gos_look(&((struct agent *)arg)->gos, tgid);
+	struct agent *a = arg;
+
+	rs_gos_look(&a->gos, tgid);
+	if (rs_procs_may_trace(&a->pl.procs, tgid)) /* what is in the executable itself is there now */
+		rs_tls_exec(&a->tls, tgid);
 }
 
 static void on_does_tls(void *arg, uint32_t tgid)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "tls/tls_mode.h"
 
 /* The directory of path, or path itself when it is one. */
 static bool may_write(const void *arg)
@@ -42,8 +43,11 @@ static uint64_t needed(const struct rs_config *cfg, struct rs_kernel *k,
 
 	if (!rs_sandbox_without(RS_CAP(BPF) | RS_CAP(SYS_ADMIN), can_talk, k))
 		keep |= RS_CAP(BPF);
+	if (cfg->tls !=
+	    RS_TLS_NEVER) /* libraries are found through other processes' root and mappings */
+		keep |= RS_CAP(SYS_PTRACE) | RS_CAP(DAC_READ_SEARCH) | RS_CAP(CHECKPOINT_RESTORE);
 	if (cfg->command == RS_CMD_record)
-		return keep; /* no process is looked at, nothing is opened again */
+		return keep; /* nothing is opened again */
 	/* What a process is, is looked up when it is first seen: its executable, its environment. */
 	keep |= RS_CAP(SYS_PTRACE) | RS_CAP(DAC_READ_SEARCH);
 	keep |= for_file(cfg->spool) | for_file(cfg->socket);

@@ -61,26 +61,43 @@ int BPF_PROG(rs_proc_fork, struct task_struct *parent, struct task_struct *child
 	return 0;
 }
 
+#define EXECS_PER_SECOND 100 /* of processes not known yet that are told of */
+
+/* Where many programs are run one behind the other, looking at each at once would cost more than it gives. */
+static __u64 exec_second;
+static __u32 execs;
+
+static __always_inline bool may_wake(void)
+{
+	__u64 second = bpf_ktime_get_ns() >> 30;
+
+	if (exec_second != second) {
+		exec_second = second;
+		execs = 0;
+	}
+	return execs++ < EXECS_PER_SECOND;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(rs_proc_exec, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
+	bool is_known = known(tgid);
 	struct rs_ev_proc *r;
 
 	bpf_map_delete_elem(&rs_go, &tgid);
 	/* Another program: it is captured until user space has decided anew. */
 	if (rs_cfg.discover)
 		bpf_map_delete_elem(&rs_verdicts, &tgid);
-	if (!known(tgid) && !rs_task_wanted(tgid))
+	if (!is_known && !rs_task_wanted(tgid))
 		return 0;
 	bpf_map_delete_elem(&rs_tlsvar, &tgid);
 	r = begin(task, RS_PROC_EXEC);
 	if (!r)
 		return 0;
 	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
-	rs_submit(
-		r,
-		BPF_RB_FORCE_WAKEUP); /* it has become another program: its /proc must be read anew */
+	/* It has become another program: its /proc must be read anew. */
+	rs_submit(r, is_known || may_wake() ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -137,7 +137,8 @@ int rs_tls_leave(struct pt_regs *ctx)
 	if (!n || n > 0x7fffffff)
 		return 0;
 	if (!s->c.id) {
-		rs_count(RS_N_TLS_UNPLACED);
+		if (t->n[0] || t->n[1]) /* else its connections are none of ours */
+			rs_count(RS_N_TLS_UNPLACED);
 		return 0;
 	}
 	seg.dir = dir;

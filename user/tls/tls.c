@@ -344,7 +344,8 @@ static bool on_mapped(void *arg, const struct rs_mapped *m)
 	return true;
 }
 
-static void search(struct rs_tls_watch *w, struct proc *p)
+/* libraries: and not only the executable. */
+static void search(struct rs_tls_watch *w, struct proc *p, bool libraries)
 {
 	struct looking l = { .w = w, .p = p };
 	char path[40];
@@ -364,7 +365,8 @@ static void search(struct rs_tls_watch *w, struct proc *p)
 		use(w, p, fd, l.exe, 0);
 		close(fd);
 	}
-	(void)rs_maps_each(p->tgid, on_mapped, &l);
+	if (libraries)
+		(void)rs_maps_each(p->tgid, on_mapped, &l);
 }
 
 static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
@@ -388,7 +390,7 @@ static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
 	return p;
 }
 
-void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode)
+static void look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode, bool libraries)
 {
 	struct proc old, *p;
 
@@ -402,8 +404,18 @@ void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode)
 	p->mode = mode;
 	p->n = 0;
 	p->again = 0;
-	search(w, p);
+	search(w, p, libraries);
 	leave(&old, rs_clock_mono());
+}
+
+void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode)
+{
+	look(w, tgid, mode, true);
+}
+
+void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid)
+{
+	look(w, tgid, w->mode, false);
 }
 
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid)
@@ -416,7 +428,7 @@ void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid)
 	if (!p || p->n || p->excluded || p->again >= AGAIN_TIMES)
 		return;
 	p->again++;
-	search(w, p);
+	search(w, p, true);
 }
 
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg)

@@ -58,6 +58,8 @@ void rs_tls_release(struct rs_tls_watch *w);
 /* A process is seen for the first time, or has become another program. mode: what is wanted of this one; what is
  * dear is paid for in all that have the same library. */
 void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode);
+/* It has just executed a program: looks into that alone, the rest is loaded later. */
+void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid);
 /* It does TLS: looks for its library if none is known. */
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid);
 /* Every process that runs now, and that `wanted` (NULL: all) says yes to. */

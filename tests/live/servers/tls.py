@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTPS in Python's two ways: over the socket (ssl.SSLSocket), and through memory (asyncio).
+
+tls.py serve|serve-aio PORT KEY CERT; tls.py get|get-aio PORT COUNT PREFIX PARALLEL
+"""
+import asyncio
+import http.client
+import http.server
+import ssl
+import sys
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = f"python {self.path}\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+async def handle(reader, writer):
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = b"asyncio " + head.split()[1] + b"\n"
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    writer.close()
+
+
+async def serve_aio(port, context):
+    server = await asyncio.start_server(handle, "127.0.0.1", port, ssl=context)
+    print("listens", flush=True)
+    await server.serve_forever()
+
+
+async def get_aio(port, count, prefix, parallel):
+    context = ssl._create_unverified_context()
+
+    async def one(start):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        for i in range(start, count, parallel):
+            writer.write(f"GET /{prefix}{i} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200"), head
+            length = int(head.lower().split(b"content-length:")[1].split()[0])
+            await reader.readexactly(length)
+        writer.close()
+
+    await asyncio.gather(*(one(i) for i in range(parallel)))
+
+
+def main():
+    how, port, *rest = sys.argv[1:]
+    if how.startswith("serve"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(rest[1], rest[0])
+        if how == "serve-aio":
+            asyncio.run(serve_aio(int(port), context))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        print("listens", flush=True)
+        server.serve_forever()
+    count, prefix, parallel = int(rest[0]), rest[1], int(rest[2])
+    if how == "get-aio":
+        asyncio.run(get_aio(int(port), count, prefix, parallel))
+        return
+    connection = http.client.HTTPSConnection("127.0.0.1", int(port), context=ssl._create_unverified_context())
+    for i in range(count):
+        connection.request("GET", f"/{prefix}{i}")
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 200
+
+
+main()

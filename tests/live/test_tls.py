@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain text of TLS libraries: programs × libraries × directions, where the library is found, and no harm done."""
+import collections
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, LiveTest, Failure, free_port, stop, wait_until
+
+COUNT = 24
+MANY = 400  # until the library is found
+TURNS = int(os.environ.get("RS_TLS_TURNS", "4"))  # make check-tls: 100
+LIBSSL = "/usr/lib/*/libssl.so.3"
+
+NGINX = """daemon off; worker_processes 2; user root; pid @DIR@/nginx.pid; error_log @DIR@/error.log warn;
+events { worker_connections 512; }
+http {
+	log_format truth '$request_method\\t$request_uri\\t$status';
+	access_log @DIR@/access.log truth;
+	keepalive_requests 1000000;
+	server {
+		listen 127.0.0.1:@PORT@ ssl; ssl_protocols TLSv1.2 TLSv1.3;
+		ssl_certificate @DIR@/cert.pem; ssl_certificate_key @DIR@/key.pem;
+		location / { return 200 "hello\\n"; }
+	}
+}
+"""
+
+
+def can(*tools):
+    missing = [t for t in tools if not shutil.which(t)]
+    return unittest.skipIf(missing, f"not installed: {' '.join(missing)}")
+
+
+def wants(prefix, count=COUNT):
+    return collections.Counter(("GET", f"/{prefix}{i}", 200) for i in range(count))
+
+
+class Tls(LiveTest):
+    def setUp(self):
+        super().setUp()
+        self.cert, self.key = self.place.path("cert.pem"), self.place.path("key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                        self.key, "-out", self.cert, "-days", "2", "-subj", "/CN=localhost"], check=True,
+                       stderr=subprocess.DEVNULL)
+
+    # -- servers: (port, name) --
+
+    def nginx(self):
+        port = free_port()
+        conf = self.place.path("nginx.conf")
+        with open(conf, "w") as f:
+            f.write(NGINX.replace("@DIR@", self.place.dir).replace("@PORT@", str(port)))
+        process = self.place.spawn(["nginx", "-e", self.place.path("error.log"), "-p", self.place.dir, "-c", conf],
+                                   stderr=subprocess.DEVNULL)
+        self.wait_for(port, process)
+        return port
+
+    def wait_for(self, port, process):
+        def up():
+            if process.poll() is not None:
+                raise Failure(f"{process.args[0]} ended: {process.returncode}")
+            return subprocess.run(["curl", "-sko", "/dev/null", f"https://127.0.0.1:{port}/up"]).returncode == 0
+        wait_until(f"{process.args[0]} to listen", up, 20)
+
+    def script(self, how):
+        port = free_port()
+        argv = ["node", SERVERS + "/tls.js", "serve"] if how == "node" else [sys.executable, SERVERS + "/tls.py", how]
+        self.place.spawn_server(argv + [str(port), self.key, self.cert])
+        return port
+
+    # -- clients --
+
+    def get(self, how, port, prefix, count=COUNT, parallel=3, env=None):
+        url = f"https://127.0.0.1:{port}/{prefix}"
+        argv = {"curl": ["curl", "-sk", *sum((["-o", "/dev/null", f"{url}{i}"] for i in range(count)), [])],
+                "node": ["node", SERVERS + "/tls.js", "get", str(port), str(count), prefix, str(parallel)],
+                "python": [sys.executable, SERVERS + "/tls.py", "get", str(port), str(count), prefix, "1"],
+                "asyncio": [sys.executable, SERVERS + "/tls.py", "get-aio", str(port), str(count), prefix, str(parallel)]}[how]
+        process = self.place.spawn(argv, env)
+        self.assertEqual(process.wait(60 * SLOW), 0, f"{how} failed")
+        return process.pid
+
+    def own(self, mode, port, prefix, count=COUNT, binary=None, env=None, check=True):
+        """tests/live/servers/tlsclient.c"""
+        process = self.place.spawn([binary or self.client(), mode, str(port), str(count), prefix], env)
+        code = process.wait(60 * SLOW)
+        if check:
+            self.assertEqual(code, 0, f"the program was disturbed in mode {mode}")
+        return process.pid
+
+    def client(self, *flags, name="tlsclient"):
+        out = self.place.path(name)
+        if not os.path.exists(out):
+            done = subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-rdynamic", SERVERS + "/tlsclient.c", "-o", out,
+                                   *(flags or ("-lssl", "-lcrypto"))], stderr=subprocess.PIPE, text=True)
+            if done.returncode:
+                self.skipTest("OpenSSL's development files are not installed: " + done.stderr.strip().split("\n")[-1][:100])
+        return out
+
+    def both(self, spans, port, pid, prefix, count=COUNT, server=True):
+        """Every request once at either end."""
+        self.assert_same(spans.where(CLIENT, {pid}, "/" + prefix).triples(), wants(prefix, count), f"{prefix}: client spans")
+        if server:
+            at = spans.where(SERVER, None, "/" + prefix, lambda s: s.attributes.get("network.local.port") == port)
+            self.assert_same(at.triples(), wants(prefix, count), f"{prefix}: server spans")
+
+    def test_programs(self):
+        servers = {"nginx": self.nginx(), "python": self.script("serve"), "asyncio": self.script("serve-aio")}
+        clients = ["curl", "python", "asyncio"]
+        if shutil.which("node"):
+            servers["node"] = self.script("node")
+            clients.append("node")
+        agent = self.agent(*sum((["--port", str(p)] for p in servers.values()), []))
+        pids = {}
+        for server, port in servers.items():
+            for client in clients:
+                pids[server, client] = self.get(client, port, f"{server}-{client}-")
+        losses = agent.losses()
+        spans = agent.stop()
+        for (server, client), pid in pids.items():
+            self.both(spans, servers[server], pid, f"{server}-{client}-")
+        log = collections.Counter(tuple(line.rstrip("\n").split("\t")) for line in open(self.place.path("access.log")))
+        seen = spans.where(SERVER, None, "/nginx-").triples()
+        self.assert_same(collections.Counter({(m, t, str(s)): n for (m, t, s), n in seen.items()}),
+                         collections.Counter({k: n for k, n in log.items() if k[1] != "/up"}), "nginx's access log")
+        self.assertEqual(losses, {}, "the agent lost records or spans")
+        # What TLS says of itself, at both ends, and how long its handshakes took.
+        one = spans.where(CLIENT, {pids["nginx", "curl"]})
+        self.assertEqual(sum("tls.handshake" in s.event_names for s in one), 1)
+        for s in one:
+            self.assertEqual(s.attributes["tls.protocol.version"], "1.3")
+            self.assertTrue(s.attributes["tls.cipher"].startswith("TLS_"))
+            self.assertIs(s.attributes["tls.resumed"], False)
+        # Both ends of one request are one trace, joined by the records' sequence numbers. (The first one may come in one
+        # read with the end of the handshake: then its number is not known.)
+        by_id = {s.id: s for s in spans}
+        for s in spans.where(SERVER, None, "/nginx-curl-"):
+            above = by_id.get(s.parent)
+            if above or not s.target.endswith("-0"):
+                self.assertEqual(above and above.target, s.target)
+
+    @can("gnutls-serv", "gnutls-cli")
+    def test_gnutls(self):
+        port, web = free_port(), self.nginx()
+        server = self.place.spawn(["gnutls-serv", "--http", "-p", str(port), "--x509certfile", self.cert, "--x509keyfile", self.key,
+                                   "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(port, server)
+        agent = self.agent("--port", str(port), "--port", str(web))
+        for i in range(6):
+            subprocess.run(["curl", "-sko", "/dev/null", f"https://127.0.0.1:{port}/serv{i}"], check=True)
+            subprocess.run(["gnutls-cli", "--no-ca-verification", "-p", str(web), "127.0.0.1"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, input=b"GET /cli%d HTTP/1.0\r\n\r\n" % i, timeout=20 * SLOW)
+        spans = agent.stop()
+        self.assert_same(spans.where(SERVER, {server.pid}, "/serv").triples(), wants("serv", 6), "gnutls-serv")
+        self.assert_same(spans.where(CLIENT, None, "/cli").triples(), wants("cli", 6), "gnutls-cli")
+
+    def test_bio(self):
+        """Reads through BIO_f_ssl, which calls neither SSL_read nor SSL_read_ex."""
+        port = free_port()
+        for i in range(6):
+            with open(self.place.path(f"w{i}"), "w") as f:
+                f.write("text\n")
+        server = self.place.spawn(["openssl", "s_server", "-WWW", "-port", str(port), "-cert", self.cert, "-key", self.key, "-quiet"],
+                                  cwd=self.place.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(port, server)
+        agent = self.agent("--port", str(port))
+        for i in range(6):
+            subprocess.run(["curl", "-sko", "/dev/null", f"https://127.0.0.1:{port}/w{i}"], check=True)
+        self.assert_same(agent.stop().where(SERVER, {server.pid}, "/w").triples(), wants("w", 6), "s_server -WWW")
+
+    def test_static(self):
+        """A program with OpenSSL in it that nobody has seen before: found when it is executed."""
+        port = self.nginx()
+        binary = self.client("-Wl,-Bstatic", "-lssl", "-lcrypto", "-Wl,-Bdynamic", name="static")
+        agent = self.agent("--port", str(port))
+        first = self.own("plain", port, "first", binary=binary)
+        pid = self.own("plain", port, "then", binary=binary)
+        spans = agent.stop()
+        self.measured(f"{len(spans.where(CLIENT, {first}))} of {COUNT} requests of a program's first run")
+        self.both(spans, port, pid, "then")
+
+    def test_no_harm(self):
+        """seccomp's strict mode, stacks that are looked at, stacks that are switched in the library's reads."""
+        port = self.nginx()
+        self.client()
+        agent = self.agent("--port", str(port))
+        pids = {mode: self.own(mode, port, mode) for mode in ("seccomp", "unwind")}
+        fibers = self.own("fibers", port, "fiber")
+        spans = agent.stop()
+        for mode, pid in pids.items():
+            self.both(spans, port, pid, mode)
+        for which in "ab":
+            self.both(spans, port, fibers, "fiber" + which)
+
+    def test_mount_namespace(self):
+        """A library that only the program's own mount namespace has; and one that was deleted since."""
+        port, found = self.nginx(), glob.glob(LIBSSL)
+        if not found:
+            self.skipTest("no libssl.so.3")
+        libs = [found[0], found[0].replace("libssl", "libcrypto")]
+        box, gone = self.place.path("box"), self.place.path("gone")
+        os.mkdir(box)
+        os.mkdir(gone)
+        for lib in libs:
+            shutil.copy(lib, gone)
+        idle = self.place.spawn_server([sys.executable, SERVERS + "/tls.py", "serve", str(free_port()), self.key, self.cert],
+                                       {"LD_LIBRARY_PATH": gone})
+        idle_port = int(idle.args[3])
+        shutil.rmtree(gone)
+        agent = self.agent("--port", str(port), "--port", str(idle_port))
+        script = f"mount -t tmpfs none {box} && cp {' '.join(libs)} {box} && LD_LIBRARY_PATH={box} exec \"$@\""
+        process = self.place.spawn(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, SERVERS + "/tls.py", "get", str(port),
+                                    str(MANY), "box", "1"])
+        if process.wait(60 * SLOW):
+            self.skipTest("no mount namespaces here")
+        self.get("curl", idle_port, "gone")
+        spans = agent.stop()
+        seen = spans.where(CLIENT, {process.pid}, "/box").triples()
+        late = collections.Counter(("GET", f"/box{i}", 200) for i in range(MANY // 2, MANY))
+        self.measured(f"{sum(seen.values())} of {MANY} requests of a library never seen before")
+        self.assert_none(late - seen, "the later requests of a library of its own mount namespace")
+        self.assert_same(spans.where(SERVER, {idle.pid}, "/gone").triples(), wants("gone"), "a deleted library")
+
+    def test_left_alone(self):
+        """--tls never and --tls-exclude: no probe, and the reason in status."""
+        port = self.script("serve")
+        for args, why in ((["--tls", "never"], "never"), (["--tls-exclude", "python*"], "exclude")):
+            agent = self.agent("--port", str(port), *args, name=why)
+            import ssl
+            import http.client
+            c = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
+            c.request("GET", "/x")
+            c.getresponse().read()
+            wait_until("the reason in status", lambda: any(why in p["why_not"] for p in agent.status()["processes"]))
+            c.close()
+            self.assertEqual(len(agent.stop()), 0)
+
+    def test_comes_and_goes(self):
+        """Probes attached and detached during load: every answer arrives, every request is seen while they are there."""
+        port = self.nginx()
+        load = self.place.spawn(["wrk", "-t1", "-c2", f"-d{4 * TURNS}s", f"https://127.0.0.1:{port}/load"], stdout=subprocess.PIPE,
+                                text=True)
+        turns = 0
+        while load.poll() is None and turns < TURNS:
+            agent = self.agent("--port", str(port), name=f"turn{turns}")
+            wait_until("spans", lambda: os.path.exists(agent.out) and os.path.getsize(agent.out), 20)
+            self.assertEqual(stop(agent.process), 0)
+            os.unlink(agent.out)
+            turns += 1
+        load.send_signal(signal.SIGINT)
+        text = load.communicate(timeout=(TURNS + 60) * SLOW)[0]
+        self.assertEqual(load.returncode, 0)
+        self.assertNotIn("Non-2xx", text)
+        self.assertNotIn("Socket errors", text)
+        self.get("curl", port, "after")
+        self.measured(f"{turns} turns: " + text.strip().split("\n")[-2].strip())
+
+
+if __name__ == "__main__":
+    unittest.main()
