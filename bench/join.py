@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two namespaces, two agents that know nothing of each other: how many server spans name the right client span?
 
-join.py [--requests N] [--no-nat] [--no-loss]
+join.py [--seconds S] [--no-nat] [--no-loss]
 
 wrk in one network namespace, nginx in another, keep-alive, no context in the headers; one agent traces wrk, one nginx, both
-with --join cluster. The client asks a virtual address that is translated (nftables), and both directions pass a
-tiny token bucket that drops packets, so that requests and answers are sent again. Right: the server span's
+with --join cluster. The client asks a virtual address that is translated, and of what arrives at either end every
+hundredth packet is dropped (nftables), so that requests and answers are sent again. Right: the server span's
 parent and trace ids are those of the client span with the same number in its path. Root; needs ip, tc, nft,
 nginx and wrk.
 """
@@ -24,6 +24,7 @@ import parents  # noqa: E402
 
 CLIENT, SERVER, VIRTUAL = "10.213.7.1", "10.213.7.2", "10.213.99.9"
 PORT = 8080
+LOSS = 100  # every so manyeth packet that arrives is dropped, at either end
 
 
 def sh(*argv):
@@ -43,8 +44,9 @@ class Net:
             sh("ip", "-n", ns, "link", "set", "v0", "up")
             sh("ip", "-n", ns, "link", "set", "lo", "up")
             if loss:
-                sh("tc", "-n", ns, "qdisc", "add", "dev", "v0", "root", "tbf", "rate", "12mbit", "burst", "2kb",
-                   "limit", "3kb")
+                rules = ("table inet loss {\nchain p { type filter hook prerouting priority -300;\n"
+                         f"tcp flags & (syn|fin|rst) == 0 numgen inc mod {LOSS} == 0 drop\n}}\n}}\n")
+                subprocess.run(["ip", "netns", "exec", ns, "nft", "-f", "-"], input=rules, text=True, check=True)
         sh("ip", "-n", self.a, "route", "add", "default", "via", SERVER)
         if nat:
             rules = (f"table ip nat {{ chain o {{ type nat hook output priority -100; "

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from harness import CLIENT, SERVER, SERVERS, LiveTest, Nginx, Wire, wrk
+from harness import CLIENT, SERVER, SERVERS, LiveTest, Nginx, Wire, python, wrk
 
 
 class Traces(LiveTest):
@@ -33,6 +33,25 @@ class Traces(LiveTest):
         self.assertGreater(ends["right"], 100)
         self.assertGreaterEqual(ends["right"], 0.995 * sum(ends.values()))
         self.assertEqual(max(sizes), 4)
+
+    def test_both_ends_of_a_unix_socket(self):
+        """No context, no sequence numbers: the kernel says which socket is the other end."""
+        path = os.path.join(self.place.dir, "app.sock")
+        process, _, _ = python(self.place, listen=path)
+        agent = self.agent("-p", str(process.pid), "-p", str(os.getpid()))
+        wires = [Wire(path) for _ in range(3)]
+        for i in range(30):
+            wires[i % 3].get(f"/s/200?{i // 3}")  # the same request on each, at the same place of its stream
+        spans = [s for s in agent.stop() if s.raw["attributes"].get("network.peer.address") == path or
+                 s.raw["attributes"].get("network.transport") == "unix"]
+        clients = {s.id: s for s in spans if s.kind == CLIENT}
+        servers = [s for s in spans if s.kind == SERVER]
+        self.assertEqual((len(clients), len(servers)), (30, 30))
+        for s in servers:
+            self.assertEqual(s.attributes["ringspan.parent.source"], "sequence")
+            above = clients.pop(s.parent)
+            self.assertEqual((above.target, above.trace), (s.target, s.trace))
+            self.assertTrue(above.start <= s.start and s.end <= above.end)
 
     def test_connect_is_told_once(self):
         nginx = Nginx(self.place)

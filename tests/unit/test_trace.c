@@ -9,6 +9,7 @@
 
 #include "trace/join.h"
 #include "trace/limits.h"
+#include "trace/messages.h"
 #include "trace/root.h"
 #include "trace/thread.h"
 
@@ -303,13 +304,58 @@ static void test_limits(void **state)
 	free(b);
 }
 
+/* A batch that was consumed: a link for each message, within the limit; nothing is left behind. */
+static void test_messages(void **state)
+{
+	static struct rs_trace t;
+	struct rs_counters n = { 0 };
+	struct rs_open *o = open_new();
+	struct rs_wire_ctx sender = { .flags = 1 };
+
+	(void)state;
+	rs_trace_init(&t, 1, 4, 4, NULL, &n);
+	rs_trace_link(o, RS_LINK_CONNECTION, sender.trace_id, sender.span_id, false);
+	assert_int_equal(rs_messages_count(o), 1);
+	for (int i = 0; i < 40; i++) {
+		sender.span_id[7] = (uint8_t)i;
+		rs_trace_link_message(&t, o, &sender);
+	}
+	assert_int_equal(rs_messages_count(o), 41);
+	assert_int_equal(rs_messages_at(o, 0)->type, RS_LINK_CONNECTION);
+	for (uint32_t i = 0; i < 40; i++) {
+		const struct rs_open_link *l = rs_messages_at(o, 1 + i);
+
+		assert_int_equal(l->type, RS_LINK_MESSAGE);
+		assert_int_equal(l->span_id[7], i);
+		assert_true(l->remote);
+	}
+	assert_int_equal(t.messages.in_use, 3);
+	t.limits.links = 50;
+	for (int i = 0; i < 400; i++)
+		rs_trace_link_message(&t, o, &sender);
+	assert_int_equal(rs_messages_count(o), 50);
+	assert_int_equal(o->dropped_links, 391);
+	rs_messages_forget(&t, o);
+	assert_int_equal(t.messages.in_use, 0);
+	assert_int_equal(rs_messages_count(o), 1);
+	/* No memory for one more chunk (there are as many as requests): counted. */
+	t.limits.links = 1000;
+	for (int i = 0; i < 100; i++)
+		rs_trace_link_message(&t, o, &sender);
+	assert_int_equal(rs_messages_count(o), 1 + 4 * RS_MESSAGE_CHUNK);
+	assert_int_equal(o->dropped_links, 391 + 40);
+	rs_messages_forget(&t, o);
+	rs_trace_release(&t);
+	free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_last_active), cmocka_unit_test(test_dark),
 		cmocka_unit_test(test_thread_ids),  cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_joins),	    cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_messages),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

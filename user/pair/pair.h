@@ -58,6 +58,7 @@ enum rs_link_type {
 	RS_LINK_THREAD_ENDED, /* the last request of the thread, which had ended */
 	RS_LINK_OTHER_CONTEXT, /* another context in the same headers, or the thread's, of another trace */
 	RS_LINK_SEQUENCE, /* the other end of the connection, when the headers name another parent */
+	RS_LINK_MESSAGE,  /* who sent a message that was consumed: trace/messages.h */
 };
 
 struct rs_open_link {
@@ -67,8 +68,9 @@ struct rs_open_link {
 };
 #define RS_PAIR_LINKS 4
 
-struct rs_root;	  /* trace/root.h */
-struct rs_thread; /* trace/thread.h */
+struct rs_root;	    /* trace/root.h */
+struct rs_messages; /* trace/messages.h */
+struct rs_thread;   /* trace/thread.h */
 
 /* A call that failed or was redirected: what comes next may be sent for it again. */
 struct rs_attempt {
@@ -102,7 +104,10 @@ struct rs_open {
 	uint8_t wire_span_id[8]; /* server: parent id on the wire, to know a forwarded header by */
 	uint32_t waits;		 /* server: calls and connects under way for it */
 	uint32_t resend;	 /* client: http.request.resend_count */
-	uint8_t nlinks, dropped_links;
+	uint8_t nlinks;
+	uint32_t dropped_links;
+	struct rs_messages *messages, *last_messages; /* trace/messages.h */
+	uint32_t nmessages;
 	uint64_t join_key;	   /* trace/join.c; 0: none */
 	uint64_t far_key;	   /* the same, for an agent on another node; 0: met on this one */
 	struct rs_attempt attempt; /* client: this one; server: the last call for it that failed */

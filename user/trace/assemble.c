@@ -6,6 +6,7 @@
 
 #include "trace/build.h"
 #include "trace/event.h"
+#include "trace/messages.h"
 
 #define SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
 
@@ -131,21 +132,23 @@ static void add_links(const struct rs_open *o, struct rs_span *s, struct rs_aren
 		[RS_LINK_THREAD_ENDED] = RS_SPAN_STR("thread_ended"),
 		[RS_LINK_OTHER_CONTEXT] = RS_SPAN_STR("other_context"),
 		[RS_LINK_SEQUENCE] = RS_SPAN_STR("sequence"),
+		[RS_LINK_MESSAGE] = RS_SPAN_STR("message"),
 	};
+	uint32_t n = rs_messages_count(o);
 	struct rs_link *l;
 	struct rs_attr *attrs;
 
 	s->dropped_links = o->dropped_links;
-	if (!o->nlinks)
+	if (!n)
 		return;
-	l = rs_arena_alloc(a, o->nlinks * sizeof(*l));
-	attrs = rs_arena_alloc(a, o->nlinks * sizeof(*attrs));
+	l = rs_arena_alloc(a, n * sizeof(*l));
+	attrs = rs_arena_alloc(a, n * sizeof(*attrs));
 	if (!l || !attrs) {
-		s->dropped_links += o->nlinks;
+		s->dropped_links += n;
 		return;
 	}
-	for (unsigned i = 0; i < o->nlinks; i++) {
-		const struct rs_open_link *from = &o->links[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct rs_open_link *from = rs_messages_at(o, i);
 
 		l[i] = (struct rs_link){ .flags = FLAG_HAS_IS_REMOTE |
 						  (from->remote ? FLAG_IS_REMOTE : 0),
@@ -158,13 +161,14 @@ static void add_links(const struct rs_open *o, struct rs_span *s, struct rs_aren
 					       .str = types[from->type].ptr } };
 	}
 	s->links = l;
-	s->nlinks = o->nlinks;
+	s->nlinks = n;
 }
 
 /* Bytes one span may need at most besides its kept fields, which describe() may copy a few times over. */
 static size_t worst_case(const struct rs_open *o)
 {
-	return 24 * 1024 + 3 * (o->used + (o->more ? o->more_used : 0));
+	return 24 * 1024 + o->nmessages * (sizeof(struct rs_link) + sizeof(struct rs_attr)) +
+	       3 * (o->used + (o->more ? o->more_used : 0));
 }
 
 int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc,

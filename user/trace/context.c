@@ -2,6 +2,7 @@
 /* Which trace an exchange belongs to. */
 #include "trace.h"
 
+#include "trace/messages.h"
 #include "trace/resend.h"
 
 /* A call made so long after a thread's last request has ended is not even linked to it. */
@@ -22,6 +23,7 @@ void rs_trace_init(struct rs_trace *t, uint64_t seed, uint32_t max_threads, uint
 	rs_joins_init(&t->joins, max_requests);
 	rs_map_init(&t->by_wire, max_requests);
 	rs_pool_init(&t->roots, sizeof(struct rs_root), max_requests);
+	rs_pool_init(&t->messages, sizeof(struct rs_messages), max_requests);
 }
 
 void rs_trace_release(struct rs_trace *t)
@@ -31,6 +33,7 @@ void rs_trace_release(struct rs_trace *t)
 	rs_joins_release(&t->joins);
 	rs_map_release(&t->by_wire);
 	rs_pool_release(&t->roots);
+	rs_pool_release(&t->messages);
 }
 
 struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
@@ -631,6 +634,7 @@ bool rs_trace_waits(const struct rs_open *o, uint64_t now_ns)
 void rs_trace_forget(struct rs_trace *t, struct rs_open *o)
 {
 	rs_join_forget(&t->joins, o);
+	rs_messages_forget(t, o);
 	rs_root_put(&t->roots, o->root);
 	o->root = NULL;
 }

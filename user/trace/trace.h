@@ -67,6 +67,7 @@ struct rs_trace {
 	struct rs_map
 		by_wire; /* process and trace from the wire -> its server requests (rs_open.of_wire) */
 	struct rs_pool roots;
+	struct rs_pool messages; /* struct rs_messages */
 	struct rs_pair *pair;
 	struct rs_counters *n;
 	int64_t wall_offset; /* added to CLOCK_MONOTONIC times */
