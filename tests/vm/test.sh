@@ -19,6 +19,7 @@ trace() { # MODE
 
 # The same, of a program that is started later and found by its name.
 by_name() {
+	: >/tmp/out # an earlier agent's "capturing" is not this one's
 	ringspan trace --comm traffic --format json -o /tmp/spans.json >/tmp/out 2>&1 &
 	agent=$!
 	until grep -q capturing /tmp/out || ! kill -0 $agent; do sleep 0.1; done
