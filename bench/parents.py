@@ -57,12 +57,26 @@ def up_and(port):
         return False
 
 
-def go_binary(place):
-    out = os.path.join(TOP, "build", "parents-go")
-    if not os.path.exists(out):
-        subprocess.run(["go", "build", "-o", out, os.path.join(HERE, "main.go")], check=True,
-                       env={**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "off"})
+def go_binary(source):
+    """main.go, or the module in grpc/ (fetched from the network)."""
+    out = os.path.join(TOP, "build", "parents-" + source)
+    path = os.path.join(HERE, source)
+    if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(path):
+        alone = source.endswith(".go")
+        subprocess.run(["go", "build", "-o", out, source if alone else "."], check=True, cwd=HERE if alone else path,
+                       env={**os.environ, "GOFLAGS": "-mod=mod", **({"GO111MODULE": "off"} if alone else {})})
     return out
+
+
+def go(place, port, up, *more):
+    return place.spawn_server([go_binary("main.go"), str(port), str(up), *more])
+
+
+def go_grpc(place, port, up):
+    """With a backend of its own kind."""
+    back = harness.free_port()
+    place.spawn_server([go_binary("grpc"), str(back)])
+    return place.spawn_server([go_binary("grpc"), str(port), str(back)])
 
 
 def jdk(version):
@@ -107,7 +121,10 @@ PROGRAMS = {
     "python threads": ("direct", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python executor": ("pool", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python asyncio": ("r", has("python3"), lambda p, port, up: python(p, "aio.py", port, up)),
-    "go net/http": ("r", has("go"), lambda p, port, up: p.spawn_server([go_binary(p), str(port), str(up)])),
+    "go net/http": ("r", has("go"), lambda p, port, up: go(p, port, up)),
+    "go goroutines": ("both", has("go"), lambda p, port, up: go(p, port, up)),
+    "go https": ("r", has("go"), lambda p, port, up: go(p, port, up, "tls")),
+    "go grpc": ("r", has("go"), go_grpc),
     "java pool": ("r", lambda: jdk(11), lambda p, port, up: java(p, port, up, "32")),
     "java virtual": ("r", lambda: jdk(21), lambda p, port, up: java(p, port, up, "virtual", 21)),
     "uwsgi": ("r", has("uwsgi"), uwsgi),
@@ -130,19 +147,31 @@ def tree(pid):
     return pids
 
 
+def path(span):
+    return "/" + span.raw["name"] if "rpc.method" in span.attributes else span.target
+
+
 def ident(span):
-    return span.target.split("/")[2]
+    return path(span).split("/")[2].split(".")[0]
 
 
-def measure(place, port, way, pids, connections, seconds):
+def load(name, port, way, connections, seconds):
+    if name == "go grpc":
+        argv = [go_binary("grpc"), "load", str(port), str(connections), str(seconds)]
+    else:
+        argv = ["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "-s", os.path.join(HERE, "load.lua"),
+                f"{'https' if 'https' in name else 'http'}://127.0.0.1:{port}"]
+    subprocess.run(argv, env={**os.environ, "WAY": way}, check=True, stdout=subprocess.DEVNULL)
+
+
+def measure(place, name, port, way, pids, connections, seconds):
     agent = harness.Agent(place, *[x for p in pids for x in ("-p", str(p))], name=f"a{port}-{connections}")
-    subprocess.run(["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "-s", os.path.join(HERE, "load.lua"),
-                    f"http://127.0.0.1:{port}"], env={**os.environ, "WAY": way}, check=True, stdout=subprocess.DEVNULL)
+    load(name, port, way, connections, seconds)
     spans = agent.stop()
-    servers = {s.id: ident(s) for s in spans if s.kind == "server" and s.target.startswith(f"/{way}/")}
+    servers = {s.id: ident(s) for s in spans if s.kind == "server" and path(s).startswith(f"/{way}/")}
     n = collections.Counter(server=len(servers))
     for s in spans:
-        if s.kind != "client" or not s.target.startswith("/d/"):
+        if s.kind != "client" or not path(s).startswith("/d/"):
             continue
         if not s.parent:
             n["none"] += 1
@@ -174,7 +203,7 @@ def main():
                 up, port = harness.free_port(), harness.free_port()
                 nginx(place, "backend", up, up)
                 process = start(place, port, up)
-                n = measure(place, port, way, tree(process.pid), connections, args.seconds)
+                n = measure(place, name, port, way, tree(process.pid), connections, args.seconds)
                 calls = n["calls"] or 1
                 print(f"{name:<20}{connections:>6}{n['server']:>10}{n['calls']:>9}" +
                       "".join(f"{100 * n[k] / calls:>9.2f}" for k in ("right", "none", "wrong")), flush=True)
