@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers (runc, a rootfs of the host's files) and pods (their cgroups, a stand-in for the API server)."""
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -160,6 +162,46 @@ class Containers(Base):
         spans = agent.stop().where(CLIENT, test=lambda s: "crt.pem?own" in s.target)
         self.assertTrue(spans, "nothing was seen of TLS in the container")
         self.assertEqual({s.raw["resource"].get("container.id") for s in spans}, {c.ident})
+
+    def test_datadog_headers(self):
+        """A message has the spans of one container, and its headers name that."""
+        got = []
+
+        class Intake(http.server.BaseHTTPRequestHandler):
+            def reply(self, status):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if "traces" in self.path:
+                    got.append((self.headers.get("Datadog-Container-ID"), self.headers.get("Datadog-Entity-ID"), body))
+                self.send_response(status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def do_GET(self):
+                self.reply(404)
+
+            def do_PUT(self):
+                self.reply(200)
+
+            do_POST = do_PUT
+
+            def log_message(self, *args):
+                pass
+
+        intake = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Intake)
+        threading.Thread(target=intake.serve_forever, daemon=True).start()
+        agent = self.agent("--port", str(self.port), "--exporter", f"file,datadog=http://127.0.0.1:{intake.server_address[1]}",
+                           "--batch-age", "3s", command="run")
+        ids = [self.ten(n).ident for n in (1, 2)]
+        wait_until("the messages", lambda: {c for c, _, _ in got} >= set(ids), 15)
+        agent.stop()
+        intake.shutdown()
+        intake.server_close()
+        for container, entity, body in got:
+            if container:
+                self.assertEqual(entity, "ci-" + container)
+            for ident in ids:
+                self.assertEqual(ident.encode() in body, ident == container)
 
 
 class Pods(Base):

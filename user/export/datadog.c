@@ -6,8 +6,8 @@
  * know; v1.0 and v0.5 are tried with an empty message before spans are trusted to them. It is asked again
  * every minute, and when the agent says that it has changed.
  *
- * Container and entity headers are left out: they are for tracers inside a container. The agent would
- * give our own container's tags to all other containers' spans; those carry their container.id.
+ * A message holds spans of one container, and says which in its headers: the agent gives the whole message that
+ * container's tags. (Of messages that say nothing it asks the socket who sent them, and that would be us.)
  */
 #include <stdio.h>
 
@@ -280,6 +280,10 @@ static void request(struct rs_send *s)
 	if (!find_chunks(&m, s->item->form) || !rs_walk_array_head(&m, &chunks))
 		chunks = 0; /* our own encoders' messages can be walked */
 	add_headers(&s->req, chunks);
+	if (*s->item->container) {
+		rs_http_header(&s->req, "Datadog-Container-ID: %s", s->item->container);
+		rs_http_header(&s->req, "Datadog-Entity-ID: ci-%s", s->item->container);
+	}
 	if (*d->rates_version)
 		rs_http_header(&s->req, "Datadog-Rates-Payload-Version: %s", d->rates_version);
 }
@@ -443,6 +447,7 @@ const struct rs_exporter_ops rs_exporter_datadog = {
 	.name = "datadog",
 	.encoder = { "datadog-v0.4-json", "datadog-v0.4", "datadog-v0.5", "datadog-v1" },
 	.max_payload = 5 << 20,
+	.by_container = true,
 	.state_size = sizeof(struct datadog),
 	.open = open_datadog,
 	.close = close_datadog,

@@ -469,7 +469,8 @@ static void compact(struct rs_exporter *e, struct rs_payload *pl)
 	*pl = small;
 }
 
-static void enqueue(struct rs_exporter *e, struct rs_payload *pl, uint32_t spans)
+static void enqueue(struct rs_exporter *e, struct rs_payload *pl, uint32_t spans,
+		    struct str container)
 {
 	struct rs_item *it;
 
@@ -480,6 +481,10 @@ static void enqueue(struct rs_exporter *e, struct rs_payload *pl, uint32_t spans
 		rs_payload_release(pl);
 		return;
 	}
+	if (container.len && container.len < sizeof(it->container)) {
+		memcpy(it->container, container.ptr, container.len);
+		it->container[container.len] = 0;
+	}
 	to_spool(e, it);
 	while (rs_queue_over(&e->q) && rs_queue_oldest(&e->q) != it && make_room(e))
 		;
@@ -488,21 +493,16 @@ static void enqueue(struct rs_exporter *e, struct rs_payload *pl, uint32_t spans
 		make_room(e);
 }
 
-void rs_exporter_batch(struct rs_exporter *e, const struct rs_batch *b)
+static void encode(struct rs_exporter *e, const struct rs_batch *b, struct str container)
 {
 	struct rs_encode run = { .batch = b };
 	uint32_t before = 0, skipped = 0;
 	int rc;
 
-	e->spans_in += b->nspans;
-	if (e->ops->refuse && e->ops->refuse(e, rs_clock_mono())) {
-		e->lost[RS_LOSS_LIMITED] += b->nspans;
-		return;
-	}
 	while (!run.done) {
 		rc = rs_encode(e->enc[e->form], &run);
 		if (!rc && run.out.niov) {
-			enqueue(e, &run.out, run.spans - before);
+			enqueue(e, &run.out, run.spans - before, container);
 			before = run.spans;
 		} else if (!rc && run.done) {
 			break;
@@ -514,6 +514,79 @@ void rs_exporter_batch(struct rs_exporter *e, const struct rs_batch *b)
 		skipped += run.skipped[i];
 	e->lost[RS_LOSS_ENCODE] += skipped;
 	e->lost[RS_LOSS_NO_MEMORY] += b->nspans - before - skipped;
+}
+
+static struct str container_of(const struct rs_resource_spans *rs)
+{
+	const struct rs_attrs *as = &rs->resource.attrs;
+
+	for (uint32_t i = 0; i < as->n; i++) {
+		if (as->a[i].key == rs_key(RS_K_CONTAINER_ID) && as->a[i].val.type == RS_VAL_STR)
+			return str_of(as->a[i].val.str, as->a[i].val.len);
+	}
+	return STR_NONE;
+}
+
+static uint32_t spans_of(const struct rs_resource_spans *rs)
+{
+	uint32_t n = 0;
+
+	for (const struct rs_scope_spans *ss = rs->first; ss; ss = ss->next)
+		n += ss->nspans;
+	return n;
+}
+
+/* Each container's resources as a batch of their own: the same spans, under copies of the resources' heads. So
+ * many resources are looked at together; a container with more gets more messages. */
+#define TOGETHER 64
+
+static const struct rs_resource_spans *encode_some(struct rs_exporter *e, const struct rs_batch *b,
+						   const struct rs_resource_spans *from)
+{
+	struct rs_resource_spans copy[TOGETHER];
+	struct str container[TOGETHER];
+	int n = 0;
+
+	for (; from && n < TOGETHER; from = from->next) {
+		container[n] = container_of(from);
+		copy[n++] = *from;
+	}
+	for (int i = 0; i < n; i++) {
+		struct rs_batch some = { .serial = b->serial };
+		struct str id = container[i];
+
+		if (!copy[i].first)
+			continue; /* it was another one's */
+		for (int k = i; k < n; k++) {
+			struct rs_resource_spans *rs = &copy[k];
+
+			if (!rs->first || !str_eq(container[k], id))
+				continue;
+			rs->next = NULL;
+			*(some.last ? &some.last->next : &some.first) = rs;
+			some.last = rs;
+			some.nspans += spans_of(rs);
+		}
+		encode(e, &some, id);
+		for (struct rs_resource_spans *rs = some.first; rs; rs = rs->next)
+			rs->first = NULL;
+	}
+	return from;
+}
+
+void rs_exporter_batch(struct rs_exporter *e, const struct rs_batch *b)
+{
+	const struct rs_resource_spans *rs = b->first;
+
+	e->spans_in += b->nspans;
+	if (e->ops->refuse && e->ops->refuse(e, rs_clock_mono())) {
+		e->lost[RS_LOSS_LIMITED] += b->nspans;
+		return;
+	}
+	if (!e->ops->by_container)
+		encode(e, b, STR_NONE);
+	while (e->ops->by_container && rs)
+		rs = encode_some(e, b, rs);
 	kick(e);
 }
 

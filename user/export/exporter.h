@@ -88,6 +88,7 @@ struct rs_exporter_ops {
 	size_t max_payload;		   /* bytes of a message at most; 0: RS_ENC_MAX_PAYLOAD */
 	bool gzip, zstd;		   /* the protocol takes such bodies */
 	bool grpc;			   /* HTTP/2, compressed per message */
+	bool by_container;		   /* a message holds spans of one container: see rs_item */
 	size_t state_size;
 
 	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. */

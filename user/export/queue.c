@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "queue.h"
 
+#include <string.h>
+
 #define MAX_ITEMS 65536
 
 void rs_queue_init(struct rs_queue *q, uint64_t max_spans, size_t max_bytes)
@@ -68,8 +70,10 @@ struct rs_item *rs_queue_push_part(struct rs_queue *q, const struct rs_item *of,
 {
 	struct rs_item *it = make(q, data, spans, of->form, of->queued_ns);
 
-	if (it)
-		rs_list_add(&q->waiting, &it->link);
+	if (!it)
+		return NULL;
+	memcpy(it->container, of->container, sizeof(it->container));
+	rs_list_add(&q->waiting, &it->link);
 	return it;
 }
 

@@ -15,6 +15,8 @@
 #include "base/list.h"
 #include "base/pool.h"
 
+#define RS_ITEM_CONTAINER 80 /* bytes of a container's id, and a NUL */
+
 struct rs_item {
 	struct rs_list link;
 	struct rs_payload data; /* empty: on disk only (spool.h) */
@@ -26,6 +28,9 @@ struct rs_item {
 	size_t cost;	    /* bytes of its buffers */
 	size_t at;	    /* file, stdout: bytes already written */
 	uint64_t spool_id;  /* 0: not in the spool */
+	char container
+		[RS_ITEM_CONTAINER]; /* all spans are of this one's processes; empty: of none, or it is
+					    * not asked for, or the message is from an earlier run */
 };
 
 struct rs_queue {
