@@ -236,6 +236,13 @@ check-go: all ## programs of all releases of Go since 1.18, probes attached and 
 bench-capture: all ## what capturing costs a real nginx and wrk (root)
 	$(Q)python3 bench/capture.py $(ARGS)
 
+bench-tls: all $(B)/bench/uprobes ## what plain text of TLS costs nginx and node, beside the naive probes (root)
+	$(Q)python3 bench/tls.py --uprobes $(B)/bench/uprobes $(ARGS)
+.PHONY: bench-tls
+check-tls: all ## programs of TLS libraries, probes attached and detached 100 times during load (root, minutes)
+	$(Q)RS_TLS_TURNS=100 python3 tests/live/run.py test_tls.Tls
+.PHONY: check-tls
+
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay
 	$(Q)$(B)/bench/replay 250000 otlp-json

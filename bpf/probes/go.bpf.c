@@ -245,7 +245,7 @@ int rs_go_tls(struct pt_regs *ctx)
 	conn = go_conn(go_word(obj + 8));
 	t = conn ? rs_tls_get(tgid, obj) : NULL;
 	if (!t) {
-		rs_count(RS_N_TLS_UNPLACED);
+		rs_count(RS_N_GO_UNPLACED);
 		return 0;
 	}
 	rs_tls_place(t, conn);
