@@ -125,7 +125,8 @@ static void on_execed(void *arg, uint32_t tgid)
 	struct agent *a = arg;
 
 	rs_gos_look(&a->gos, tgid);
-	if (rs_procs_may_trace(&a->pl.procs, tgid)) /* what is in the executable itself is there now */
+	if (rs_procs_may_trace(&a->pl.procs,
+			       tgid)) /* what is in the executable itself is there now */
 		rs_tls_exec(&a->tls, tgid);
 }
 

@@ -39,10 +39,10 @@ struct rs_stream {
 	uint64_t first_ns;     /* time of the record with the first held byte */
 	uint64_t last_ns;      /* of the last record */
 	uint64_t lost_ns;      /* when bytes were last missing that were needed; 0: never */
+	uint64_t last_task;    /* what its thread ran (struct rs_ev_task) */
 	uint32_t first_seq;    /* TCP sequence number of the first held byte, or 0 */
 	uint32_t last_tgid;    /* who moved the last record */
 	uint32_t last_tid;
-	uint64_t last_task;
 	bool out_of_step; /* looking for the start of a message */
 	bool resynced;	  /* found one: the next message says so */
 	bool ended;
