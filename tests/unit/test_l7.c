@@ -471,7 +471,7 @@ static void test_memory(void **state)
 	uint64_t before = 0;
 
 	assert_non_null(ev);
-	assert_true(sizeof(struct rs_l7) + rs_protos[RS_PROTO_http1]->state_size <= 320);
+	assert_true(sizeof(struct rs_l7) + rs_protos[RS_PROTO_http1]->state_size <= 328);
 	for (int i = 0; i < 1000; i++) {
 		if (i == 10)
 			before = alloc_count();
