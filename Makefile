@@ -148,7 +148,7 @@ $(B)/tests/lib/%.o: tests/lib/%.c
 	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # nghttp2 is what HTTP/2 is compared with.
-$(B)/tests/test_hpack $(B)/fuzz/hpack $(B)/bench/http2: PEER := -lnghttp2
+$(B)/tests/test_hpack $(B)/fuzz/hpack $(B)/bench/http2 $(B)/diff/http2_sessions: PEER := -lnghttp2
 $(B)/tests/%: tests/unit/%.c $(B)/libringspan.a $(TEST_LIB)
 	$(call msg,TEST,$<)
 	@mkdir -p $(@D)
@@ -296,11 +296,13 @@ DIFF_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 $(B)/diff/%: tests/diff/%.c $(B)/libringspan.a $(TEST_LIB)
 	$(call msg,DIFF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) -lm
-check-diff: check-diff-http1 ## our readings compared with an independent parser's; no root
+	$(Q)$(CC) $(BASE) -Itests/lib $(OPT) $(CFLAGS) -MMD -MP $(LDOPT) -o $@ $< $(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) $(PEER) -lm
+check-diff: check-diff-http1 check-diff-http2 ## our readings compared with an independent parser's; no root
 check-diff-http1: $(B)/diff/http1_dump
 	$(Q)$(DIFF_PYTHON) tests/diff/http1.py $(B)/diff/http1_dump
-.PHONY: check-diff check-diff-http1
+check-diff-http2: $(B)/diff/http2_sessions
+	$(Q)$< tests/diff/http2/*.jsonl
+.PHONY: check-diff check-diff-http1 check-diff-http2
 
 # Spans through the exporters, for the tests of tests/receivers and for the bench.
 $(B)/feed: tests/receivers/feed.c $(B)/libringspan.a
