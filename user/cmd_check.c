@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "cmd.h"
 #include "kernel/kernel.h"
+#include "tls/tls.h"
 
 #define MAX_FEATURES 64
 #define NAME_COLS    30
@@ -26,6 +27,8 @@ struct check {
 	struct rs_kernel *kernel; /* NULL: it could not be loaded */
 	const struct rs_probe_state *probe;
 	size_t nprobes, attached, missing;
+	struct rs_counters n;
+	struct rs_tls_watch tls;
 	struct rs_kernel_err err; /* why capture is impossible; empty: it is possible */
 };
 
@@ -45,7 +48,8 @@ static const struct {
 
 static void try_capture(struct check *c, const struct rs_config *cfg)
 {
-	const struct rs_kernel_opts opts = { .mode = (enum rs_capture_mode)cfg->capture };
+	const struct rs_kernel_opts opts = { .mode = (enum rs_capture_mode)cfg->capture,
+					     .cfg = { .tls = cfg->tls != RS_TLS_NEVER } };
 
 	if (rs_kernel_open(&opts, &c->kernel, &c->err))
 		c->kernel = NULL;
@@ -58,11 +62,46 @@ static void try_capture(struct check *c, const struct rs_config *cfg)
 		c->attached += c->probe[i].attached;
 		c->missing += c->probe[i].wanted && !c->probe[i].attached;
 	}
+	/* What TLS libraries are there, in what runs now? Nothing is attached to them. */
+	rs_tls_init(&c->tls, c->kernel, (enum rs_tls_mode)cfg->tls, cfg->tls_exclude, &c->n);
+	c->tls.dry = true;
+	rs_tls_look_all(&c->tls, NULL, NULL);
 }
 
 static const char *probe_state(const struct rs_probe_state *p)
 {
 	return p->attached ? "attached" : p->wanted ? "failed" : "off";
+}
+
+/* TLS that is not read, whatever the machine. */
+static const struct {
+	const char *name, *detail;
+} opaque[] = {
+	{ "java",
+	  "JSSE is compiled while it runs, so that there is no place for a probe: handshakes are seen (who talks to "
+	  "whom), requests are not. Through OpenSSL (netty-tcnative, Conscrypt) they are, if it has symbols" },
+	{ "others", "rustls, NSS, mbedTLS, wolfSSL, and OpenSSL or BoringSSL in stripped programs: handshakes only" },
+};
+#define NOPAQUE (sizeof(opaque) / sizeof(opaque[0]))
+
+static const char *const tls_states[] = {
+	[RS_TLS_HOOKED] = "ok",
+	[RS_TLS_DECLINED] = "declined",
+	[RS_TLS_FAILED] = "no",
+};
+
+/* What a probe costs, in words. */
+static void price_words(const struct check *c, char *ret, size_t size)
+{
+	const struct rs_tls_price *p = &c->tls.price;
+
+	if (p->cheap)
+		snprintf(ret, size,
+			 "%u.%02u µs at an instruction the kernel emulates, %u.%02u µs at one that it single-steps: "
+			 "measured now; --tls auto takes calls of up to 15 µs",
+			 p->cheap / 1000, p->cheap % 1000 / 10, p->dear / 1000, p->dear % 1000 / 10);
+	else
+		snprintf(ret, size, "could not be measured");
 }
 
 /* -- JSON -- */
@@ -73,6 +112,30 @@ static void set(json_t *o, const char *key, const char *value)
 
 	rs_utf8_clean(clean, sizeof(clean), str_c(value ? value : ""), 0);
 	json_object_set_new(o, key, json_string(clean));
+}
+
+static void json_library(void *arg, const struct rs_tls_info *info, uint32_t procs)
+{
+	json_t *one = json_object();
+
+	set(one, "library", info->library);
+	set(one, "path", info->path);
+	set(one, "state", tls_states[info->state]);
+	set(one, "detail", info->why);
+	json_object_set_new(one, "processes", json_integer(procs));
+	json_array_append_new(arg, one);
+}
+
+static json_t *json_tls(const struct check *c)
+{
+	json_t *o = json_object(), *libs = json_array();
+
+	json_object_set_new(o, "possible", json_boolean(c->tls.kernel != NULL));
+	json_object_set_new(o, "emulated_ns", json_integer(c->tls.price.cheap));
+	json_object_set_new(o, "single_stepped_ns", json_integer(c->tls.price.dear));
+	rs_tls_each(&c->tls, json_library, libs);
+	json_object_set_new(o, "libraries", libs);
+	return o;
 }
 
 static int print_json(const struct check *c)
@@ -118,6 +181,7 @@ static int print_json(const struct check *c)
 		json_array_append_new(spoken, one);
 	}
 	json_object_set_new(o, "protocols", spoken);
+	json_object_set_new(o, "tls", json_tls(c));
 	rc = json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(o);
@@ -200,6 +264,40 @@ static void print_protocols(const struct rs_style *st, int width)
 			  protocols[i].name, protocols[i].detail, width);
 }
 
+struct printing {
+	const struct rs_style *st;
+	int width;
+};
+
+static void print_library(void *arg, const struct rs_tls_info *info, uint32_t procs)
+{
+	const struct printing *p = arg;
+	char words[600];
+
+	snprintf(words, sizeof(words), "%s, %u process%s: %s", info->path, procs, procs == 1 ? "" : "es",
+		 info->why);
+	print_row(info->state == RS_TLS_HOOKED ? p->st->green : p->st->yellow, p->st,
+		  tls_states[info->state], info->library, words, p->width);
+}
+
+static void print_tls(const struct check *c, const struct rs_style *st, int width)
+{
+	struct printing p = { st, width };
+	char words[300];
+
+	printf("\n  %sPLAIN TEXT OF TLS%s\n", st->bold, st->reset);
+	if (!c->tls.kernel) {
+		print_row(st->yellow, st, "no", "probes in programs",
+			  "not loaded (see PROBES), or --tls never: only handshakes are seen", width);
+		return;
+	}
+	price_words(c, words, sizeof(words));
+	print_row(st->green, st, "ok", "price of a probe", words, width);
+	rs_tls_each(&c->tls, print_library, &p);
+	for (size_t i = 0; i < NOPAQUE; i++)
+		print_row(st->dim, st, "no", opaque[i].name, opaque[i].detail, width);
+}
+
 static void print_text(const struct check *c, const struct rs_config *cfg)
 {
 	int width = rs_term_width(STDOUT_FILENO);
@@ -211,6 +309,7 @@ static void print_text(const struct check *c, const struct rs_config *cfg)
 	print_features(c, &st, width);
 	print_probes(c, &st, width);
 	print_protocols(&st, width);
+	print_tls(c, &st, width);
 	if (c->err.msg[0])
 		return;
 	printf("\n%sCapture works%s: %s backend, %zu probes", st.green, st.reset,
@@ -244,6 +343,7 @@ int rs_cmd_check(struct rs_config *cfg)
 		rs_error("capture is not possible: %s", c->err.msg);
 		rc = RS_EXIT_UNSUPPORTED;
 	}
+	rs_tls_release(&c->tls);
 	rs_kernel_close(c->kernel);
 	free(c);
 	return rc;

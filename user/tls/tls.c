@@ -200,7 +200,7 @@ static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
 		w->n->v[RS_C_TLS_DECLINED]++;
 		return;
 	}
-	r = attach(w, f, path, p);
+	r = w->dry ? 0 : attach(w, f, path, p);
 	if (r) {
 		f->state = RS_TLS_FAILED;
 		snprintf(f->why, sizeof(f->why), "attach: %s", strerror(-r));
@@ -482,20 +482,18 @@ size_t rs_tls_process(const struct rs_tls_watch *w, uint32_t tgid,
 	return p ? p->n : 0;
 }
 
-int rs_tls_inspect(const char *path, struct rs_tls_points *ret)
+void rs_tls_each(const struct rs_tls_watch *w,
+		 void (*fn)(void *arg, const struct rs_tls_info *info, uint32_t procs), void *arg)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
-	struct rs_elf *e;
+	struct rs_list *pos;
 
-	if (fd < 0)
-		return -errno;
-	r = rs_elf_open(fd, &e);
-	if (!r) {
-		r = -ENOENT;
-		for (int lib = 0; lib < RS_TLS_LIBRARIES && r == -ENOENT; lib++)
-			r = rs_tls_find((enum rs_tls_library)lib, e, ret);
-		rs_elf_close(e);
+	if (!w->known.next)
+		return;
+	rs_list_for_each (pos, &w->known) {
+		const struct file *f = rs_list_entry(pos, struct file, known);
+		const struct rs_tls_info info = { f->library, f->path, f->why, f->state };
+
+		if (f->library)
+			fn(arg, &info, f->procs);
 	}
-	close(fd);
-	return r;
 }

@@ -41,6 +41,7 @@ struct rs_tls_watch {
 	enum rs_tls_mode mode;
 	struct str exclude; /* globs, commas between */
 	bool by_process; /* libraries are attached to one process at a time, since others are left alone */
+	bool dry;	     /* looks only, attaches nothing: for `check` */
 	struct rs_tls_price price;
 	struct rs_map by_tgid;
 	struct rs_pool procs, files;
@@ -79,7 +80,8 @@ struct rs_tls_info {
 size_t rs_tls_process(const struct rs_tls_watch *w, uint32_t tgid,
 		      struct rs_tls_info ret[RS_TLS_PER_PROC], bool *ret_excluded);
 
-/* One file, for `check`: what would be done with it. 0; -ENOENT: no library in it; or -errno. */
-int rs_tls_inspect(const char *path, struct rs_tls_points *ret);
+/* For `check`: every file with a library in it, and how many processes have it. */
+void rs_tls_each(const struct rs_tls_watch *w,
+		 void (*fn)(void *arg, const struct rs_tls_info *info, uint32_t procs), void *arg);
 
 #endif
