@@ -369,6 +369,8 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	    (!rs_decision_traced(&p->decision) || (ev->source == RS_SRC_TLS && p->decision.rule &&
 						   p->decision.rule->tls == RS_RULE_TLS_NEVER))) {
 		pl->n.v[RS_C_CONN_EXCLUDED]++;
+		if (!rs_decision_traced(&p->decision))
+			rs_procs_stray(&pl->procs, p);
 		return;
 	}
 	if (!c)

@@ -332,6 +332,11 @@ static void test_variables(void **state)
 	assert_string_equal(cfg.include.first->service, "x");
 	assert_string_equal(cfg.otlp_endpoint, "http://ours");
 	rs_config_release(&cfg);
+	/* A Service named ringspan: its address, as Kubernetes gives it to the pods beside it. */
+	setenv("RINGSPAN_PORT", "tcp://10.0.0.1:9464", 1);
+	assert_int_equal(load(&cfg, RS_CMD_run, 0), 0);
+	assert_int_equal(cfg.ports.n, 0);
+	rs_config_release(&cfg);
 	setenv("RINGSPAN_INCLUDE", "comm=", 1);
 	assert_true(load(&cfg, RS_CMD_run, 0) < 0);
 	assert_string_equal(cfg.err, "RINGSPAN_INCLUDE: comm: the value is empty");

@@ -177,7 +177,7 @@ static void test_dump(void **state)
 	assert_has(text, "agent\t9.9\trun\t42\t192000000000\t6.18\tcapturing\t\n"
 			 "capture\tsocket\t3\t200000000\t\n"
 			 "probe\ttp_btf/sock_send_length\tattached\tbytes sent\t\n");
-	assert_has(text, "process\t8\tnginx\tweb\t0\t1234\t1234\t0\t\t\t\t0\n");
+	assert_has(text, "process\t8\tnginx\tweb\t0\t1234\t1234\t0\t\t\t\t0\t\n");
 	assert_has(text, "process\t7\ta\\x09b\\x1b[2J\t");
 	assert_has(text, "ledger\tkernel\tring_full\tdropped\t10\n");
 	assert_has(

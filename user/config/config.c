@@ -520,6 +520,9 @@ static int set_from_variable(struct rs_config *cfg, enum rs_option_id id,
 
 	if (!rs_option_is_list(o))
 		return rs_option_set(cfg, id, from, name, value);
+	/* Where there is a Service of our name, Kubernetes sets this one in its own way. */
+	if (o->type == RS_OT_PORTS && str_starts(rest, STR("tcp://")))
+		return 0;
 	while (!err && rest.len) {
 		char *own;
 

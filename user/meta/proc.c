@@ -437,6 +437,12 @@ void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p)
 		learn(ps, p);
 }
 
+void rs_procs_stray(struct rs_procs *ps, struct rs_proc *p)
+{
+	if (++p->strays == 0 && ps->tell)
+		ps->tell(ps->tell_arg, p);
+}
+
 void rs_procs_settle(struct rs_procs *ps, struct rs_proc *p)
 {
 	struct rs_facts *f = &p->facts;

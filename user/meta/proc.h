@@ -36,6 +36,7 @@ struct rs_proc {
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
+	uint8_t strays;	   /* records that came though it is not traced */
 	bool described;	   /* its environment was read */
 	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
 	bool published;	   /* it publishes its context: what there is to know is known */
@@ -110,6 +111,9 @@ void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port);
 bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid);
 /* Its facts, or the rules, have changed: asks them again. */
 void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p);
+/* It is not traced, and something of it came all the same: now and then the kernel side is told again, which may have
+ * had to forget it. */
+void rs_procs_stray(struct rs_procs *ps, struct rs_proc *p);
 /* What is not known of it yet will not be waited for: decides by the rest. */
 void rs_procs_settle(struct rs_procs *ps, struct rs_proc *p);
 /* The rules are others now: asks them of every process. */

@@ -480,7 +480,7 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 	uint64_t errors = num(p, "errors");
 	/* What stands before the last column is 63 columns wide. */
 	int left = v->width > 63 ? v->width - 63 : 0;
-	char comm[80], note[512], service[1024], pod[512];
+	char comm[80], note[512], service[1024], pod[512], rule[256];
 	int pad;
 
 	text(p, "comm", comm, sizeof(comm), 16);
@@ -496,6 +496,11 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 	text(p, "why_not", note, sizeof(note), 0);
 	if (*service)
 		fprintf(out, "  %s", service);
+	/* What is traced for a rule's sake says so, if there is room. */
+	text(p, "rule", rule, sizeof(rule), 0);
+	if (*rule && !*note &&
+	    rs_utf8_width(str_c(service)) + rs_utf8_width(str_c(rule)) + 2 <= left)
+		fprintf(out, "  %s%s%s", v->style.dim, rule, v->style.reset);
 	if (*note && v->width &&
 	    left < rs_utf8_width(str_c(service)) + rs_utf8_width(str_c(note)) + 2) {
 		/* A reason that does not fit beside the rest gets its own lines. */
@@ -924,7 +929,7 @@ int rs_view_dump(struct str json, FILE *out)
 		  KEYS("name", "state", "purpose", "reason"));
 	dump_list(out, "process", json_object_get(o, "processes"),
 		  KEYS("pid", "comm", "service", "connections", "requests", "spans", "errors",
-		       "why_not", "pod", "tls", "tls_plain_bytes"));
+		       "why_not", "pod", "tls", "tls_plain_bytes", "rule"));
 	dump_list(out, "protocol", json_object_get(o, "protocols"),
 		  KEYS("name", "connections", "requests", "spans", "errors"));
 	dump_list(out, "ledger", json_object_get(o, "ledger"),
