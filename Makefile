@@ -227,6 +227,9 @@ check-cli: all ## the command line: bad input, rights, signals (root for most; T
 	$(Q)python3 tests/cli/run.py $(T)
 check-encoders: all ## encoders against independent decoders, on random spans (T=name: only that check); no root
 	$(Q)python3 tests/diff/run.py $(T)
+check-arm64: $(B)/bench/encode ## encoders built for arm64 and run by qemu: the same bytes, text as the reference has it; no root
+	$(Q)python3 tests/arm64/run.py $< $(VERSION)
+.PHONY: check-arm64
 check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
 	$(Q)python3 tests/live/run.py $(T)
 GO_RELEASES ?= 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.4 1.24.6 1.25.1 1.26.0 1.27.0

@@ -98,6 +98,7 @@ static void bench_trace(struct bench_maker *m, char *out, size_t len)
 	size_t n = (size_t)snprintf(out, len,
 				    "java.lang.IllegalStateException: \"order %u\" is closed\n",
 				    (unsigned)(bench_rnd(m) % 100000));
+	unsigned line;
 
 	while (n + 160 < len) {
 		n += (size_t)snprintf(out + n, 8, "\tat ");
@@ -105,8 +106,9 @@ static void bench_trace(struct bench_maker *m, char *out, size_t len)
 			n += (size_t)snprintf(
 				out + n, 24, "%s%s", i ? "." : "",
 				words[bench_rnd(m) % (sizeof(words) / sizeof(words[0]))]);
+		line = (unsigned)(bench_rnd(m) % 2000);
 		n += (size_t)snprintf(out + n, 40, "(%s.java:%u)\n", words[bench_rnd(m) % 18],
-				      (unsigned)(bench_rnd(m) % 2000));
+				      line);
 	}
 }
 

@@ -103,24 +103,24 @@ static inline rs_vec utf8_errors(rs_vec v, rs_vec prev)
 		TWO = 128,	/* 10______ 10______: fine if a third or fourth byte is due */
 		CARRY = SHORT | LONG | TWO,
 	};
-	const rs_vec first_high = rs_vec_table(
-		_mm_setr_epi8(LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, (char)TWO, (char)TWO,
-			      (char)TWO, (char)TWO, SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE,
-			      SHORT | LARGE | LARGE1000));
-	const rs_vec first_low = rs_vec_table(_mm_setr_epi8(
+	const rs_vec first_high =
+		RS_VEC_TABLE(LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, (char)TWO, (char)TWO,
+			     (char)TWO, (char)TWO, SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE,
+			     SHORT | LARGE | LARGE1000);
+	const rs_vec first_low = RS_VEC_TABLE(
 		(char)(CARRY | OVER3 | OVER2 | LARGE1000), (char)(CARRY | OVER2), (char)CARRY,
 		(char)CARRY, (char)(CARRY | LARGE), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000),
 		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000 | SURROGATE),
-		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000)));
-	const rs_vec second_high = rs_vec_table(_mm_setr_epi8(
+		(char)(CARRY | LARGE | LARGE1000), (char)(CARRY | LARGE | LARGE1000));
+	const rs_vec second_high = RS_VEC_TABLE(
 		SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT,
 		(char)(LONG | OVER2 | TWO | OVER3 | LARGE1000),
 		(char)(LONG | OVER2 | TWO | OVER3 | LARGE),
 		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE),
-		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE), SHORT, SHORT, SHORT, SHORT));
+		(char)(LONG | OVER2 | TWO | SURROGATE | LARGE), SHORT, SHORT, SHORT, SHORT);
 	rs_vec prev1 = RS_VEC_BEFORE(v, prev, 1);
 	rs_vec prev2 = RS_VEC_BEFORE(v, prev, 2);
 	rs_vec prev3 = RS_VEC_BEFORE(v, prev, 3);

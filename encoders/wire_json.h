@@ -107,7 +107,7 @@ static inline char *rs_json_i64(char *p, int64_t v)
 /* n bytes (8 or 16) as lower-case hex digits, no quotes. */
 static inline char *rs_json_hex(char *p, const uint8_t *b, size_t n)
 {
-#if RS_VEC
+#if defined(__SSSE3__)
 	const __m128i digits = _mm_setr_epi8('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a',
 					     'b', 'c', 'd', 'e', 'f');
 	__m128i v =
@@ -120,6 +120,16 @@ static inline char *rs_json_hex(char *p, const uint8_t *b, size_t n)
 	_mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi8(high, low));
 	if (n == 16)
 		_mm_storeu_si128((__m128i *)(p + 16), _mm_unpackhi_epi8(high, low));
+#elif RS_VEC
+	const rs_vec digits = RS_VEC_TABLE('0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a',
+					   'b', 'c', 'd', 'e', 'f');
+	rs_vec v = n == 16 ? vld1q_u8(b) : vcombine_u8(vld1_u8(b), vdup_n_u8(0));
+	rs_vec high = vqtbl1q_u8(digits, vshrq_n_u8(v, 4));
+	rs_vec low = vqtbl1q_u8(digits, vandq_u8(v, vdupq_n_u8(15)));
+
+	rs_vec_store(p, vzip1q_u8(high, low));
+	if (n == 16)
+		rs_vec_store(p + 16, vzip2q_u8(high, low));
 #else
 	for (size_t i = 0; i < n; i++) {
 		p[2 * i] = "0123456789abcdef"[b[i] >> 4];
