@@ -567,7 +567,9 @@ static int open_k8s(struct agent *a)
 	}
 	if (a->k8s.source == RS_K8S_OFF)
 		return RS_EXIT_OK;
-	a->pl.procs.pods = &a->k8s.pods;
+	a->pl.procs.pods = &a->k8s.feed[0].pods;
+	for (int i = 0; cfg->k8s_peers != RS_K8S_PEERS_OFF && i < a->k8s.nfeeds; i++)
+		a->pl.peers[i] = &a->k8s.feed[i].pods;
 	a->pl.procs.node = str_c(a->k8s.node);
 	a->pl.procs.pods_wait_ns = cfg->k8s_wait;
 	return RS_EXIT_OK;

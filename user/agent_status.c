@@ -254,18 +254,26 @@ static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
 static void add_kubernetes(struct rs_status *s, const struct rs_agent_view *v)
 {
 	static const char *const source[] = { "", "api", "kubelet", "" };
-	const struct rs_watch *w = &v->k8s->watch;
+	const struct rs_k8s_feed *f = &v->k8s->feed[0], *bad = f;
+	const struct rs_watch *w;
 
+	/* Of several the one in trouble is shown; ages and pods are this node's. */
+	for (int i = 0; i < v->k8s->nfeeds; i++) {
+		if (!bad->watch.failures)
+			bad = &v->k8s->feed[i];
+		s->k8s_peers += i ? v->k8s->feed[i].pods.nlive : 0;
+	}
+	w = &f->watch;
 	s->k8s_source = source[v->k8s->source];
 	s->k8s_target = rs_status_str(s, str_c(v->k8s->base));
 	s->k8s_node = rs_status_str(s, str_c(v->k8s->node));
 	s->k8s_synced = w->synced;
-	s->k8s_failing = w->failures > 0;
-	s->k8s_pods = v->k8s->pods.nlive;
-	s->k8s_deleted = v->k8s->pods.ndeleted;
+	s->k8s_failing = bad->watch.failures > 0;
+	s->k8s_pods = f->pods.nlive;
+	s->k8s_deleted = f->pods.ndeleted;
 	s->k8s_last_ok_age_ns = age(v->now_ns, w->last_ok_ns);
-	s->k8s_last_error_age_ns = age(v->now_ns, w->last_err_ns);
-	s->k8s_last_error = rs_status_str(s, str_c(w->last_error));
+	s->k8s_last_error_age_ns = age(v->now_ns, bad->watch.last_err_ns);
+	s->k8s_last_error = rs_status_str(s, str_c(bad->watch.last_error));
 }
 
 void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)

@@ -238,9 +238,22 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 		rs_pipeline_flush(pl);
 }
 
+/* The pod or Service at an address. */
+static struct str pod_at(const struct rs_pipeline *pl, struct str addr)
+{
+	const struct rs_pod *p = NULL;
+	uint8_t ip[16];
+
+	if (!pl->peers[0] || !rs_pod_ip(addr, ip))
+		return STR_NONE;
+	for (int i = 0; !p && i < RS_PEERS && pl->peers[i]; i++)
+		p = rs_pods_by_ip(pl->peers[i], ip);
+	return p ? rs_names_service(p) : STR_NONE;
+}
+
 /*
  * What a client's request went to: the service at the connection's other end when that is on this node, else the
- * name that its address was asked for by. Kept in the exchange, which may outlive its connection.
+ * pod or Service of its address, else the name that its address was asked for by. Kept in the exchange, which may outlive its connection.
  */
 static void name_peer(struct rs_pipeline *pl, struct rs_open *o)
 {
@@ -253,6 +266,8 @@ static void name_peer(struct rs_pipeline *pl, struct rs_open *o)
 	other = rs_conns_other_end(&pl->conns, o->conn);
 	if (other && other->proc)
 		name = other->proc->service;
+	if (!name.len)
+		name = pod_at(pl, str_c(o->conn->info.peer.addr));
 	if (!name.len) {
 		name = rs_dns_text(o->conn->peer_name);
 		dns = true;

@@ -29,6 +29,8 @@ struct rs_pipeline_opts {
 	const char *host_root;	     /* where the host's files are; NULL: found out */
 };
 
+#define RS_PEERS 3 /* tables of pods and Services at most in which a peer's address is looked up */
+
 /* A finished exchange whose span waits, for the other end's record (trace.h) or for its process's pod to be
  * known (meta/proc.h); conn may be gone. */
 struct rs_held {
@@ -77,6 +79,7 @@ struct rs_pipeline {
 	/* A process begins TLS on a connection. NULL: nobody asks. */
 	void (*does_tls)(void *arg, uint32_t tgid);
 	void *does_tls_arg;
+	const struct rs_pods *peers[RS_PEERS]; /* the caller's: whose address is it? In this order; NULL: no more */
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */
 	/* The batch is full: send its spans. It is reset when the call returns. */
 	void (*flush)(void *arg, const struct rs_batch *b);

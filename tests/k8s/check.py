@@ -26,7 +26,7 @@ def pod(n, ip=None, app="web", labels=None, **spec):
                          "labels": {"app": app, "pod-template-hash": "5d", **(labels or {})},
                          "managedFields": [{"manager": "kubelet", "fieldsV1": {f"f:x{i}": {} for i in range(60)}}],
                          "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5d", "uid": "r", "controller": True}]},
-            "spec": {"containers": [{"name": "c", "image": "i:1"}], "nodeName": "testnode", **spec},
+            "spec": {"containers": [{"name": "c", "image": "i:1"}], **{"nodeName": "testnode", **spec}},
             "status": {"phase": "Running", **({"podIP": ip} if ip else {})}}
 
 
@@ -163,6 +163,24 @@ class Follows(Base):
         self.knows(new)
         self.assertEqual(f.ask("ip 10.0.0.1")["uid"], new["metadata"]["uid"])
         self.assertTrue(f.ask("uid " + old["metadata"]["uid"])["deleted"])
+
+    def test_peers_of_the_cluster(self):
+        """Pods of other nodes and Services by address; not allowed to see Services, pods are named all the same."""
+        self.add(1, ip="10.0.0.1")
+        self.add(2, ip="10.0.1.2", nodeName="other")
+        f = self.begin("--k8s-source", "api", "--k8s-api", self.api.url(), "--k8s-peers", "cluster")
+        f.wait("the other node's pod", lambda: f.ask("peer 10.0.1.2").get("name") == "web-5d-2")
+        self.assertEqual(f.ask("ip 10.0.1.2"), {})
+        self.assertEqual(f.status()["pods"], 1)
+        self.assertEqual(f.ask("peer ::ffff:10.0.0.1")["name"], "web-5d-1")
+        f.wait("403", lambda: self.api.requests["403"])
+        f.close()
+        self.api.services = [{"metadata": {"name": "shop", "namespace": "ns", "uid": "s1"},
+                              "spec": {"clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7", "fd00::7"]}},
+                             {"metadata": {"name": "headless", "namespace": "ns", "uid": "s2"}, "spec": {"clusterIP": "None"}}]
+        f = self.begin("--k8s-source", "api", "--k8s-api", self.api.url(), "--k8s-peers", "cluster")
+        f.wait("the Service", lambda: f.ask("peer fd00::7").get("name") == "shop")
+        self.assertEqual(f.ask("peer 10.96.0.7")["name"], "shop")
 
     # -- what goes wrong --
 

@@ -51,6 +51,7 @@ class Api:
         self.version = 100
         self.compacted = 0                  # watches from before this version are 410
         self.snapshots = {}                 # continue token -> the rest of a list
+        self.services = []
         self.tokens = {"token-1"}
         self.requests = collections.Counter()   # "list", "watch", "401", …
         self.seen_tokens = []
@@ -219,11 +220,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with api.lock:
                 items = list(api.pods.values())
             return self.whole(200, {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
-        if url.path != "/api/v1/pods" or q.get("fieldSelector") != "spec.nodeName=" + api.node:
+        if url.path == "/api/v1/services":
+            if not api.services:
+                return self.error(403, "services is forbidden")
+            return self.whole(200, {"kind": "ServiceList", "metadata": {"resourceVersion": "1"},
+                                    "items": api.services}) if "watch" not in q else self.watch(q)
+        if url.path != "/api/v1/pods" or q.get("fieldSelector") not in ("spec.nodeName=" + api.node, None):
             return self.error(404, "NotFound")
         if q.get("watch") == "1":
             return self.watch(q)
         return self.list(q)
+
+    def wanted(self, q, pod):
+        return urllib.parse.urlsplit(self.path).path == "/api/v1/pods" and (
+            "fieldSelector" not in q or pod["spec"].get("nodeName") == self.api.node)
 
     def list(self, q):
         api = self.api
@@ -235,7 +245,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 version, items = api.snapshots.pop(q["continue"])
             else:
                 api.requests["list from " + q.get("resourceVersion", "store")] += 1
-                version, items = api.version, list(api.pods.values())
+                version, items = api.version, [p for p in api.pods.values() if self.wanted(q, p)]
             limit = int(q.get("limit", 0))
             meta = {"resourceVersion": str(version)}
             if limit and len(items) > limit and api.pages:
@@ -276,7 +286,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     api.lock.wait(0.05)
                 error, api.error_event = api.error_event, None
             for version, kind, pod in reversed(news):
-                self.chunk({"type": kind, "object": pod})
+                if self.wanted(q, pod):
+                    self.chunk({"type": kind, "object": pod})
                 at = version
             if error is not None:
                 self.chunk({"type": "ERROR", "object": {"kind": "Status", "code": error, "message": "said so"}})

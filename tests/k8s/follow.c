@@ -5,9 +5,9 @@
  *
  *   uid UID      what is known of the pod with this uid in its cgroup's path
  *   ip ADDRESS   the uid of the pod at this address
+ *   peer ADDRESS the same, of all that is followed
  *   status       counters, state, memory
  */
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void say_pod(const struct rs_pod *p)
 
 static void say_status(struct follow *f)
 {
-	const struct rs_watch *w = &f->k8s.watch;
+	const struct rs_watch *w = &f->k8s.feed[0].watch;
 	long pages = 0;
 	FILE *statm = fopen("/proc/self/statm", "re");
 
@@ -52,9 +52,10 @@ static void say_status(struct follow *f)
 		fclose(statm);
 	printf("{\"synced\":%s,\"pods\":%u,\"deleted\":%u,\"lists\":%llu,\"events\":%llu,\"failures\":%llu,"
 	       "\"failing\":%u,\"too_big\":%llu,\"bad\":%llu,\"no_room\":%llu,\"rss\":%ld,\"heap\":%zu,\"error\":\"",
-	       w->synced ? "true" : "false", f->k8s.pods.nlive, f->k8s.pods.ndeleted,
-	       (unsigned long long)w->lists, (unsigned long long)w->events,
-	       (unsigned long long)w->failed, w->failures, (unsigned long long)w->split.too_big,
+	       w->synced ? "true" : "false", f->k8s.feed[0].pods.nlive,
+	       f->k8s.feed[0].pods.ndeleted, (unsigned long long)w->lists,
+	       (unsigned long long)w->events, (unsigned long long)w->failed, w->failures,
+	       (unsigned long long)w->split.too_big,
 	       (unsigned long long)f->n.v[RS_C_K8S_BAD_OBJECT],
 	       (unsigned long long)f->n.v[RS_C_K8S_NO_ROOM], pages * sysconf(_SC_PAGESIZE),
 	       mallinfo2().uordblks);
@@ -66,17 +67,22 @@ static void say_status(struct follow *f)
 static void answer(struct follow *f, struct str line)
 {
 	struct str verb, arg = str_cut(line, ' ', &verb);
-	char text[INET6_ADDRSTRLEN];
 	uint8_t ip[16] = { 0 };
 
 	if (str_eq(verb, STR("uid"))) {
-		say_pod(rs_pods_by_uid(&f->k8s.pods, arg));
+		say_pod(rs_pods_by_uid(&f->k8s.feed[0].pods, arg));
 	} else if (str_eq(verb, STR("ip"))) {
-		snprintf(text, sizeof(text), "%.*s", STR_ARG(arg));
-		inet_pton(strchr(text, ':') ? AF_INET6 : AF_INET, text, ip);
-		say_pod(rs_pods_by_ip(&f->k8s.pods, ip));
+		rs_pod_ip(arg, ip);
+		say_pod(rs_pods_by_ip(&f->k8s.feed[0].pods, ip));
+	} else if (str_eq(verb, STR("peer"))) {
+		const struct rs_pod *p = NULL;
+
+		rs_pod_ip(arg, ip);
+		for (int i = 0; !p && i < f->k8s.nfeeds; i++)
+			p = rs_pods_by_ip(&f->k8s.feed[i].pods, ip);
+		say_pod(p);
 	} else if (str_eq(verb, STR("hurry"))) {
-		f->k8s.pods.wanted = true;
+		f->k8s.feed[0].pods.wanted = true;
 		printf("{}\n");
 	} else {
 		say_status(f);

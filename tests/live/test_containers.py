@@ -254,6 +254,22 @@ class Pods(Base):
                               "k8s.container.name": "srv", "k8s.node.name": "testnode", "service.name": "web",
                               "service.version": "3", "service.instance.id": "shop.web-5d-1.srv", "container.id": c.ident})
 
+    def test_peer_by_address(self):
+        """A client's span names the pod at the address it talks to."""
+        pod = self.pod(1)
+        pod["status"]["podIP"] = "127.0.0.9"
+        self.api.emit("ADDED", pod)
+        server = http.server.ThreadingHTTPServer(("127.0.0.9", self.port), http.server.SimpleHTTPRequestHandler)
+        server.RequestHandlerClass.log_message = lambda *args: None
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        agent = self.follow("--comm", "curl")
+        for host in ("127.0.0.9", "[::ffff:127.0.0.9]"):
+            subprocess.run(["curl", "-s", "-o", "/dev/null", f"http://{host}:{self.port}/nothing?peer"], check=True)
+        spans = agent.stop().where(CLIENT, test=lambda s: "?peer" in s.target)
+        server.shutdown()
+        server.server_close()
+        self.assertEqual([s.attributes.get("service.peer.name") for s in spans], ["web", "web"])
+
     def test_known_a_little_later(self):
         """The spans wait, and then say all; the process is gone by then."""
         agent = self.follow("--k8s-wait", "5s")

@@ -14,36 +14,37 @@
 
 static void on_event(void *arg, enum rs_watch_event ev, struct str json)
 {
-	struct rs_k8s *k = arg;
+	struct rs_k8s_feed *f = arg;
+	struct rs_counters *n = f->k->n;
 	struct rs_json j;
 	struct rs_pod *p;
 
 	switch (ev) {
 	case RS_WATCH_LIST_BEGIN:
-		rs_pods_list_begin(&k->pods);
+		rs_pods_list_begin(&f->pods);
 		return;
 	case RS_WATCH_LIST_END:
-		rs_pods_list_end(&k->pods, rs_clock_mono());
-		k->n->v[RS_C_K8S_LISTS]++;
+		rs_pods_list_end(&f->pods, rs_clock_mono());
+		n->v[RS_C_K8S_LISTS]++;
 		return;
 	case RS_WATCH_OBJECT:
 	case RS_WATCH_DELETED:
 		break;
 	}
-	k->n->v[RS_C_K8S_EVENTS]++;
-	p = rs_pods_new(&k->pods);
+	n->v[RS_C_K8S_EVENTS]++;
+	p = rs_pods_new(&f->pods);
 	if (!p) {
-		k->n->v[RS_C_K8S_NO_ROOM]++;
+		n->v[RS_C_K8S_NO_ROOM]++;
 		return;
 	}
 	rs_json_init(&j, json, &p->mem);
-	if (!rs_pod_parse(p, &j, &k->pods.conf)) {
-		k->n->v[RS_C_K8S_BAD_OBJECT]++;
-		rs_pods_drop(&k->pods, p);
+	if (!rs_pod_parse(p, &j, &f->pods.conf)) {
+		n->v[RS_C_K8S_BAD_OBJECT]++;
+		rs_pods_drop(&f->pods, p);
 	} else if (ev == RS_WATCH_DELETED) {
-		rs_pods_gone(&k->pods, p, rs_clock_mono());
+		rs_pods_gone(&f->pods, p, rs_clock_mono());
 	} else {
-		rs_pods_put(&k->pods, p);
+		rs_pods_put(&f->pods, p);
 	}
 }
 
@@ -100,15 +101,26 @@ static const char *readable(const char *file)
 	return access(file, R_OK) == 0 ? file : NULL;
 }
 
+static void follow(struct rs_k8s *k, const struct rs_watch_opts *from, const char *path,
+		   const char *query, const struct rs_config *cfg)
+{
+	struct rs_k8s_feed *f = &k->feed[k->nfeeds++];
+	struct rs_watch_opts o = *from;
+
+	f->k = k;
+	o.path = path;
+	o.query = query;
+	o.on_event = on_event;
+	o.arg = f;
+	rs_pods_init(&f->pods, (uint32_t)cfg->k8s_max_pods, k->n);
+	f->pods.conf = (struct rs_pod_conf){ str_c(cfg->k8s_labels), str_c(cfg->k8s_annotations) };
+	rs_watch_init(&f->watch, &o);
+}
+
 int rs_k8s_open(struct rs_k8s *k, struct rs_loop *loop, const struct rs_config *cfg,
 		struct rs_counters *n, char *err, size_t size)
 {
-	struct rs_watch_opts o = { .http = &k->http,
-				   .base = k->base,
-				   .query = "",
-				   .token = cfg->k8s_token,
-				   .on_event = on_event,
-				   .arg = k };
+	struct rs_watch_opts o = { .http = &k->http, .base = k->base, .token = cfg->k8s_token };
 	int rc;
 
 	*k = (struct rs_k8s){ .source = (enum rs_k8s_source)cfg->k8s_source, .n = n };
@@ -117,55 +129,64 @@ int rs_k8s_open(struct rs_k8s *k, struct rs_loop *loop, const struct rs_config *
 	if (k->source == RS_K8S_OFF)
 		return 0;
 	rc = node_name(k, cfg, err, size);
+	if (!rc && k->source == RS_K8S_API)
+		rc = api_base(k, cfg, err, size);
 	if (rc)
 		return rc;
-	if (k->source == RS_K8S_API) {
-		rc = api_base(k, cfg, err, size);
-		if (rc)
-			return rc;
-		o.path = "/api/v1/pods";
-		o.query = k->query;
-	} else {
-		snprintf(k->base, sizeof(k->base), "%s", cfg->k8s_kubelet);
-		o.path = "/pods";
-		o.poll_ns = KUBELET_POLL;
-		o.insecure = cfg->k8s_kubelet_insecure;
-	}
-	o.ca = readable(cfg->k8s_ca);
 	rc = rs_http_init(&k->http, loop);
 	if (rc) {
 		snprintf(err, size, "cannot set up requests to Kubernetes: %s", strerror(-rc));
 		return rc;
 	}
-	rs_pods_init(&k->pods, (uint32_t)cfg->k8s_max_pods, n);
-	k->pods.conf = (struct rs_pod_conf){ str_c(cfg->k8s_labels), str_c(cfg->k8s_annotations) };
-	rs_watch_init(&k->watch, &o);
+	o.ca = readable(cfg->k8s_ca);
+	if (k->source == RS_K8S_KUBELET) {
+		snprintf(k->base, sizeof(k->base), "%s", cfg->k8s_kubelet);
+		o.poll_ns = KUBELET_POLL;
+		o.insecure = cfg->k8s_kubelet_insecure;
+		follow(k, &o, "/pods", "", cfg);
+		return 0;
+	}
+	follow(k, &o, "/api/v1/pods", k->query, cfg);
+	if (cfg->k8s_peers == RS_K8S_PEERS_CLUSTER) {
+		follow(k, &o, "/api/v1/services", "", cfg);
+		follow(k, &o, "/api/v1/pods", "", cfg);
+	}
 	return 0;
 }
 
 void rs_k8s_close(struct rs_k8s *k)
 {
-	rs_watch_release(&k->watch);
+	for (int i = 0; i < k->nfeeds; i++)
+		rs_watch_release(&k->feed[i].watch);
 	rs_http_release(&k->http);
-	rs_pods_release(&k->pods);
+	for (int i = 0; i < k->nfeeds; i++)
+		rs_pods_release(&k->feed[i].pods);
 	*k = (struct rs_k8s){ 0 };
+}
+
+static void tell(struct rs_k8s_feed *f, uint64_t now_ns)
+{
+	if (f->watch.failures < 2 || (f->told_ns && now_ns - f->told_ns < TELL_EVERY))
+		return;
+	f->told_ns = now_ns;
+	rs_warn("kubernetes: %s%s: %s", f->k->base, f->watch.o.path, f->watch.last_error);
 }
 
 void rs_k8s_tick(struct rs_k8s *k, uint64_t now_ns)
 {
-	struct rs_watch *w = &k->watch;
-
-	if (!k->pods.live.next)
+	if (!k->nfeeds)
 		return;
-	if (k->pods.wanted)
-		rs_watch_hurry(w, now_ns);
-	k->pods.wanted = false;
-	rs_watch_tick(w, now_ns);
-	rs_pods_tick(&k->pods, now_ns);
-	k->n->v[RS_C_K8S_FAILURES] = w->failed;
-	k->n->v[RS_C_K8S_TOO_BIG] = w->split.too_big;
-	if (w->failures > 1 && (!k->told_ns || now_ns - k->told_ns > TELL_EVERY)) {
-		k->told_ns = now_ns;
-		rs_warn("kubernetes: %s%s: %s", k->base, w->o.path, w->last_error);
+	k->n->v[RS_C_K8S_FAILURES] = k->n->v[RS_C_K8S_TOO_BIG] = 0;
+	for (int i = 0; i < k->nfeeds; i++) {
+		struct rs_k8s_feed *f = &k->feed[i];
+
+		if (f->pods.wanted)
+			rs_watch_hurry(&f->watch, now_ns);
+		f->pods.wanted = false;
+		rs_watch_tick(&f->watch, now_ns);
+		rs_pods_tick(&f->pods, now_ns);
+		k->n->v[RS_C_K8S_FAILURES] += f->watch.failed;
+		k->n->v[RS_C_K8S_TOO_BIG] += f->watch.split.too_big;
+		tell(f, now_ns);
 	}
 }

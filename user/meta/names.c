@@ -144,14 +144,26 @@ static void without_api(struct rs_res *r, const struct rs_container_facts *c)
 	rs_res_str(r, RS_K_K8S_CONTAINER_NAME, c->pod_container);
 }
 
-static void set_service_name(struct rs_res *r, const struct rs_pod *p, const struct work *w,
-			     struct str container)
+struct str rs_names_service(const struct rs_pod *pod)
 {
-	SET_FIRST(r, RS_K_SERVICE_NAME,
-		  rs_pod_annotation(p, STR("resource.opentelemetry.io/service.name")),
-		  rs_pod_label(p, STR("app.kubernetes.io/instance")),
-		  rs_pod_label(p, STR("app.kubernetes.io/name")), w->deployment, w->replicaset,
-		  w->statefulset, w->daemonset, w->cronjob, w->job, p->name, container);
+	const struct work w = work_of(pod);
+	const struct str from[] = {
+		rs_pod_annotation(pod, STR("resource.opentelemetry.io/service.name")),
+		rs_pod_label(pod, STR("app.kubernetes.io/instance")),
+		rs_pod_label(pod, STR("app.kubernetes.io/name")),
+		w.deployment,
+		w.replicaset,
+		w.statefulset,
+		w.daemonset,
+		w.cronjob,
+		w.job,
+	};
+
+	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
+		if (from[i].len)
+			return from[i];
+	}
+	return pod->name;
 }
 
 void rs_names_pod(struct rs_res *r, const struct rs_container_facts *c, const struct rs_pod *pod,
@@ -177,7 +189,7 @@ void rs_names_pod(struct rs_res *r, const struct rs_container_facts *c, const st
 		if (str_starts(key, OTEL))
 			rs_res_named(r, str_from(key, OTEL.len), pod->annotations[i].value);
 	}
-	set_service_name(r, pod, &w, container);
+	rs_res_str(r, RS_K_SERVICE_NAME, rs_names_service(pod));
 	rs_res_str(r, RS_K_SERVICE_NAMESPACE, pod->namespace);
 	rs_res_str(r, RS_K_SERVICE_VERSION, rs_pod_label(pod, STR("app.kubernetes.io/version")));
 	set_version(r, pc && pc->image.len ? pc->image : c->image);

@@ -21,6 +21,9 @@ struct rs_container_facts {
 void rs_names_pod(struct rs_res *r, const struct rs_container_facts *c, const struct rs_pod *pod,
 		  const struct rs_pod_conf *conf, struct str node);
 
+/* What a client calls a pod, or a Service, that it talks to: service.name by the same order. Part of pod. */
+struct str rs_names_service(const struct rs_pod *pod);
+
 /* container.image.* of an image as it was asked for; empty: nothing. */
 void rs_names_image(struct rs_res *r, struct str image);
 

@@ -221,41 +221,27 @@ static void containers(struct rs_pod *p, struct rs_json *j)
 	}
 }
 
-static bool container_list(struct str key)
+bool rs_pod_ip(struct str text, uint8_t ret[16])
 {
-	return str_eq(key, STR("containers")) || str_eq(key, STR("initContainers")) ||
-	       str_eq(key, STR("ephemeralContainers")) || str_eq(key, STR("containerStatuses")) ||
-	       str_eq(key, STR("initContainerStatuses")) ||
-	       str_eq(key, STR("ephemeralContainerStatuses"));
-}
+	char buf[INET6_ADDRSTRLEN];
 
-static void spec(struct rs_pod *p, struct rs_json *j)
-{
-	struct str key;
-
-	if (!object(j))
-		return;
-	while (rs_json_key(j, &key)) {
-		if (container_list(key))
-			containers(p, j);
-		else if (str_eq(key, STR("hostNetwork")))
-			p->host_network = truth(j);
-		else
-			rs_json_skip(j);
-	}
+	text = str_starts(text, STR("::ffff:")) && str_find(text, '.') < text.len
+		       ? str_from(text, 7)
+		       : text;
+	memset(ret, 0, 16);
+	if (!text.len || text.len >= sizeof(buf))
+		return false;
+	memcpy(buf, text.ptr, text.len);
+	buf[text.len] = 0;
+	return inet_pton(strchr(buf, ':') ? AF_INET6 : AF_INET, buf, ret) == 1;
 }
 
 static void add_ip(struct rs_pod *p, struct str ip)
 {
-	char buf[INET6_ADDRSTRLEN];
-	uint8_t addr[16] = { 0 };
+	uint8_t addr[16];
 
-	if (!ip.len || ip.len >= sizeof(buf))
-		return;
-	memcpy(buf, ip.ptr, ip.len);
-	buf[ip.len] = 0;
-	if (inet_pton(strchr(buf, ':') ? AF_INET6 : AF_INET, buf, addr) != 1)
-		return;
+	if (!rs_pod_ip(ip, addr))
+		return; /* "None": a Service without an address of its own */
 	for (uint8_t i = 0; i < p->nips; i++) {
 		if (memcmp(p->ip[i], addr, sizeof(addr)) == 0)
 			return;
@@ -279,6 +265,42 @@ static void ips(struct rs_pod *p, struct rs_json *j)
 			else
 				rs_json_skip(j);
 		}
+	}
+}
+
+static void ip_texts(struct rs_pod *p, struct rs_json *j)
+{
+	if (!array(j))
+		return;
+	while (rs_json_elem(j))
+		add_ip(p, text(j));
+}
+
+static bool container_list(struct str key)
+{
+	return str_eq(key, STR("containers")) || str_eq(key, STR("initContainers")) ||
+	       str_eq(key, STR("ephemeralContainers")) || str_eq(key, STR("containerStatuses")) ||
+	       str_eq(key, STR("initContainerStatuses")) ||
+	       str_eq(key, STR("ephemeralContainerStatuses"));
+}
+
+static void spec(struct rs_pod *p, struct rs_json *j)
+{
+	struct str key;
+
+	if (!object(j))
+		return;
+	while (rs_json_key(j, &key)) {
+		if (container_list(key))
+			containers(p, j);
+		else if (str_eq(key, STR("hostNetwork")))
+			p->host_network = truth(j);
+		else if (str_eq(key, STR("clusterIP")))
+			add_ip(p, text(j));
+		else if (str_eq(key, STR("clusterIPs")))
+			ip_texts(p, j);
+		else
+			rs_json_skip(j);
 	}
 }
 

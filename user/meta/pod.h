@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pod — what Kubernetes says of one pod: an object of its API (core/v1 Pod), as the API server and kubelet
- * write it. What is of no use here is not kept; all labels are, of the annotations those that are asked for.
+ * write it; or of one Service, whose cluster addresses stand where a pod has its own. What is of no use here is not kept; all labels are, of the annotations those that are asked for.
  */
 #ifndef RS_META_POD_H
 #define RS_META_POD_H
@@ -49,6 +49,9 @@ struct rs_pod {
 	struct rs_list node;
 	struct rs_arena mem;
 };
+
+/* An address as text; ret: IPv4 in the first four bytes, the rest zero. False: it is none. */
+bool rs_pod_ip(struct str text, uint8_t ret[16]);
 
 /* Is the key in the list? */
 bool rs_pod_wanted(struct str list, struct str key);

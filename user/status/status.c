@@ -390,6 +390,7 @@ static json_t *kubernetes(const struct rs_status *s)
 	json_object_set_new(o, "failing", json_boolean(s->k8s_failing));
 	set_num(o, "pods", s->k8s_pods);
 	set_num(o, "deleted_pods", s->k8s_deleted);
+	set_num(o, "peers", s->k8s_peers);
 	set_age(o, "last_success_age_ns", s->k8s_last_ok_age_ns);
 	set_str(o, "last_error", s->k8s_last_error);
 	set_age(o, "last_error_age_ns", s->k8s_last_error_age_ns);

@@ -24,7 +24,7 @@
  *   exporters[{name, target, protocol, state, sent, failed, lost{cause: spans}, queued, queue_bytes,
  *              queue_max_bytes, spool_bytes, retried, uncertain, requests, last_success_age_ns,
  *              last_error, last_error_age_ns}]           state: ok, failing, idle
- *   kubernetes{source, target, node, synced, failing, pods, deleted_pods, last_success_age_ns, last_error,
+ *   kubernetes{source, target, node, synced, failing, pods, deleted_pods, peers, last_success_age_ns, last_error,
  *              last_error_age_ns}                        absent without a source of pods
  *   rights{capabilities, no_new_privs, seccomp, refused_calls}    what the sandbox left
  *   usage{cpu_user_ns, cpu_system_ns, rss_bytes, map_bytes, bpf_stats, bpf_run_ns, bpf_runs}
@@ -145,7 +145,7 @@ struct rs_status {
 	const char *k8s_target, *k8s_node, *k8s_last_error;
 	bool k8s_synced;  /* a whole list was read */
 	bool k8s_failing; /* the last attempt failed */
-	uint64_t k8s_pods, k8s_deleted;
+	uint64_t k8s_pods, k8s_deleted, k8s_peers;
 	uint64_t k8s_last_ok_age_ns, k8s_last_error_age_ns; /* or RS_STATUS_NEVER */
 	const char *capabilities; /* names with blanks between, or "none" */
 	bool no_new_privs, seccomp;

@@ -414,6 +414,8 @@ static void put_kubernetes(FILE *out, const struct rs_view *v, const json_t *o)
 	fact(&f, "", "%s pods of %s", COUNT(num(k, "pods")), TEXT(k, "node", 60));
 	fact(&f, synced ? "" : v->style.red, synced ? "by %s" : "not yet by %s",
 	     TEXT(k, "source", 0));
+	if (num(k, "peers"))
+		fact(&f, "", "%s peers", COUNT(num(k, "peers")));
 	if (json_object_get(k, "last_success_age_ns"))
 		fact(&f, "", "heard of %s ago", DURATION(num(k, "last_success_age_ns")));
 	fputc('\n', out);
