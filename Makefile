@@ -176,7 +176,11 @@ $(B)/caps: tests/vm/caps.c
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -static -o $@ $<
 
-check-vm: all $(B)/traffic $(B)/caps ## the agent on kernels 5.10 to the newest, in emulated machines
+$(B)/tlstraffic: tests/vm/tlstraffic.c
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -o $@ $< -lssl -lcrypto
+
+check-vm: all $(B)/traffic $(B)/caps $(B)/tlstraffic ## the agent on kernels 5.10 to the newest, in emulated machines
 	$(Q)tests/vm/run.sh $(B) $(ARGS) || [ $$? = 77 ]
 .PHONY: check-vm
 

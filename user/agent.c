@@ -251,6 +251,7 @@ static void on_tick(void *arg)
 	struct agent *a = arg;
 	uint64_t now = rs_clock_mono();
 
+	rs_tls_tick(&a->tls, now);
 	if (a->record)
 		return;
 	a->ticks++;
@@ -260,8 +261,6 @@ static void on_tick(void *arg)
 		a->pl.trace.wall_offset = rs_clock_wall_offset();
 	if (a->ticks % CLOCK_TICKS == 0)
 		rs_gos_tick(&a->gos);
-	if (a->ticks % CLOCK_TICKS == 0)
-		rs_tls_tick(&a->tls, now);
 	if (a->ticks % SWEEP_TICKS == 0) {
 		rs_pipeline_sweep_begin(&a->pl);
 		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)

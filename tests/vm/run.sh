@@ -13,4 +13,4 @@ if [ ! -x "$tools/kmatrix" ]; then
 	echo "check-vm: skipped: no VM tools; set RINGSPAN_VM_TOOLS to the directory of kmatrix"
 	exit 77
 fi
-exec "$tools/kmatrix" -v -m 768 -t 600 "$@" "$top/tests/vm" "$build/ringspan" "$build/traffic" "$build/caps"
+exec "$tools/kmatrix" -v -m 768 -t 600 "$@" "$top/tests/vm" "$build/ringspan" "$build/traffic" "$build/caps" "$build/tlstraffic"

@@ -47,9 +47,26 @@ as_in_pod() {
 	[ "$rc" = 0 ] && [ "$spans" = 400 ] && grep -q 'sandbox: capabilities' /tmp/out && ! grep -q refused /tmp/out
 }
 
+# Plain text of TLS, of a library that is found when its processes are seen (5.15).
+tls() {
+	case $(uname -r) in
+	5.10.*)
+		echo "tls: not on this kernel"
+		return 0
+		;;
+	esac
+	ringspan trace --format json -o /tmp/spans.json --log-level debug -- tlstraffic >/tmp/out 2>&1
+	rc=$?
+	grep -v '^ringspan: debug: libbpf' /tmp/out
+	spans=$(grep -c '"url.scheme":"https"\|"url.full":"https:' /tmp/spans.json)
+	echo "tls: exit $rc, $spans spans"
+	[ "$rc" = 0 ] && [ "$spans" = 100 ]
+}
+
 ringspan check || fail=1
 trace auto || fail=1
 trace syscall || fail=1
 by_name || fail=1
 as_in_pod || fail=1
+tls || fail=1
 exit $fail

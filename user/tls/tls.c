@@ -18,6 +18,7 @@
 #include "price.h"
 
 #define LINGER_NS      30000000000ull /* probes stay for so long after the last process */
+#define SWEEP_NS	1000000000ull
 #define AGAIN_TIMES    8     /* a process that does TLS is looked at again at most so often */
 #define PRICE_MAX_NS   15000 /* --tls auto: of one call */
 #define PRICE_CHEAP_NS 1000  /* when it could not be measured: */
@@ -42,6 +43,7 @@ struct proc {
 	struct rs_list live;
 	uint32_t tgid;
 	uint8_t n, again;
+	bool later; /* its libraries were not loaded yet when it was looked at */
 	bool excluded;
 	enum rs_tls_mode mode; /* --tls, or what a rule says of this process */
 	struct file *file[RS_TLS_PER_PROC];
@@ -404,6 +406,8 @@ static void look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode, b
 	p->mode = mode;
 	p->n = 0;
 	p->again = 0;
+	p->later = !libraries;
+	w->later |= p->later;
 	search(w, p, libraries);
 	leave(&old, rs_clock_mono());
 }
@@ -450,12 +454,34 @@ void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t 
 	closedir(dir);
 }
 
+/* Programs that were executed a moment ago: those that are still there have loaded their libraries. */
+static void look_later(struct rs_tls_watch *w)
+{
+	struct rs_list *pos, *tmp;
+
+	w->later = false;
+	rs_list_for_each_safe (pos, tmp, &w->live) {
+		struct proc *p = rs_list_entry(pos, struct proc, live);
+
+		if (!p->later)
+			continue;
+		p->later = false;
+		if (!p->excluded)
+			look(w, p->tgid, p->mode, true);
+	}
+}
+
 void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 {
 	struct rs_list *pos, *tmp;
 
 	if (!w->kernel)
 		return;
+	if (w->later)
+		look_later(w);
+	if (now_ns - w->swept_ns < SWEEP_NS)
+		return;
+	w->swept_ns = now_ns;
 	rs_list_for_each_safe (pos, tmp, &w->live) {
 		struct proc *p = rs_list_entry(pos, struct proc, live);
 

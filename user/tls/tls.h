@@ -47,6 +47,8 @@ struct rs_tls_watch {
 	struct rs_pool procs, files;
 	struct rs_list live;  /* processes */
 	struct rs_list known; /* files, the one longest not asked for first */
+	bool later;	   /* some process is to be looked at again at the next tick */
+	uint64_t swept_ns; /* when ended processes were looked for */
 	struct rs_counters *n;
 };
 
