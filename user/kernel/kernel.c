@@ -103,7 +103,7 @@ int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
 		goto fail;
 	}
 	k->backend = choose(opts->mode, &btf);
-	k->uprobe_multi = rs_kernel_btf_has(&btf, "BPF_TRACE_UPROBE_MULTI");
+	k->uprobe_multi = rs_kernel_uprobe_multi(&btf);
 	r = rs_kernel_load(opts, k->backend, &btf, k->probes, &k->skel, err);
 	if (r)
 		goto fail;
@@ -328,7 +328,11 @@ uint64_t rs_kernel_later_caps(const struct rs_kernel *k)
 {
 	uint64_t caps = 1ull << CAP_BPF | 1ull << CAP_PERFMON;
 
-	return k->uprobe_multi ? caps : caps | 1ull << CAP_SYS_ADMIN;
+	for (int i = 0; i < RS_UPROBE_COUNT; i++) {
+		if (rs_uprobe_loaded(k, (enum rs_uprobe_prog)i, NULL))
+			return k->uprobe_multi ? caps : caps | 1ull << CAP_SYS_ADMIN;
+	}
+	return 0;
 }
 
 bool rs_kernel_reachable(const struct rs_kernel *k)
