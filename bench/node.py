@@ -89,7 +89,7 @@ def main():
     p.add_argument("--rate", type=int, default=20000)
     p.add_argument("--processes", type=int, default=200)
     p.add_argument("--connections", type=int, default=10000)
-    p.add_argument("--port", type=int, default=37100)
+    p.add_argument("--port", type=int, default=21100, help="of the first server; below the ports that clients get")
     p.add_argument("--args", default="")
     args = p.parse_args()
     small = measure(args, args.load, 4, 64, args.port)

@@ -232,8 +232,12 @@ int main(int argc, char **argv)
 			server(i);
 		client(i - servers);
 	}
-	while (atomic_load(&shared->connected) < (unsigned long)(conns / clients * clients))
+	while (atomic_load(&shared->connected) < (unsigned long)(conns / clients * clients)) {
+		/* One that could not do its part ends all. */
+		if (waitpid(-1, NULL, WNOHANG) > 0)
+			return 1;
 		usleep(10000);
+	}
 	puts("ready");
 	fflush(stdout);
 	if (read(STDIN_FILENO, &c, 1) < 0)
