@@ -215,7 +215,7 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
 		p = rs_procs_get(&pl->procs, o->x.tgid, 0, 0, STR_NONE);
 		if (p) {
-			rs_procs_waits(&pl->procs, p, pl->now); /* its resource as of now */
+			rs_procs_follow(&pl->procs, p);
 			rs_procs_settle(&pl->procs, p);
 		}
 		if (p && !rs_decision_traced(&p->decision))

@@ -214,6 +214,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
 
 		if (!p->exited) {
+			rs_procs_follow(&pl->procs, p);
 			rs_procs_tick(&pl->procs, p);
 			continue;
 		}

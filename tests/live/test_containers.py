@@ -281,6 +281,42 @@ class Pods(Base):
             self.assertEqual((r.get("service.name"), r.get("k8s.pod.name")), ("web", "web-5d-2"))
             self.assertIn("process.executable.path", r)
 
+    def test_rules_by_label(self):
+        """Whether a process is traced hangs on its pod, which is known a little later: nothing is lost meanwhile."""
+        agent = self.follow("--k8s-wait", "5s", "--include", "label=app=web,namespace=shop,service=chosen")
+        other = self.pod(5)
+        other["metadata"]["labels"]["app"] = "other"
+        self.serve(4)
+        self.serve(5)
+        self.api.emit("ADDED", self.pod(4))
+        self.api.emit("ADDED", other)
+        wait_until("the spans", lambda: os.path.exists(agent.out) and os.path.getsize(agent.out))
+        spans = agent.stop().where(SERVER)
+        self.assertEqual(sorted({s.target.split("/")[1] for s in spans}), ["4"])
+        self.assertEqual([s.service for s in spans], ["chosen"] * 10)
+
+    def left_out(self, agent):
+        """Does status say that the container's process is not traced?"""
+        return [p["why_not"] for p in agent.status()["processes"] if p["pod"] == "shop/web-5d-6" and "rule" in p["why_not"]]
+
+    def test_labels_change(self):
+        """A process that was left out is traced when its pod gets the label."""
+        pod = self.pod(6)
+        pod["metadata"]["labels"]["app"] = "no"
+        self.api.emit("ADDED", pod)
+        agent = self.follow("--include", "label=app=web")
+        server = self.run_in(["/usr/bin/python3", "-c", TEN, str(self.port)], 6, f"{self.group}/pod{POD.format(6)}").ready()
+        Wire(("127.0.0.1", self.port)).get("/6/before")
+        wait_until("the decision", lambda: self.left_out(agent), 5)
+        pod["metadata"]["labels"]["app"] = "web"
+        self.api.emit("MODIFIED", pod)
+        wait_until("the decision", lambda: not self.left_out(agent), 5)
+        for i in range(3):
+            Wire(("127.0.0.1", self.port)).get(f"/6/after{i}")
+        spans = agent.stop().where(SERVER, prefix="/6/")
+        self.assertEqual(sorted(s.target for s in spans), ["/6/after0", "/6/after1", "/6/after2"])
+        self.assertTrue(server)
+
     def test_never_known(self):
         """Sent all the same, when the time is over, and counted."""
         agent = self.follow("--k8s-wait", "500ms")

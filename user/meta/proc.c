@@ -405,18 +405,21 @@ bool rs_procs_lacks_pod(const struct rs_procs *ps, const struct rs_proc *p)
 	return ps->pods && p->c.pod_uid.len && !p->pod_gen;
 }
 
-bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns)
+void rs_procs_follow(struct rs_procs *ps, struct rs_proc *p)
 {
 	const struct rs_pod *pod;
 
-	if (!ps->pods || !p->c.pod_uid.len)
-		return false;
-	if (p->pods_seen != ps->pods->gen) {
-		p->pods_seen = ps->pods->gen;
-		pod = pod_of(ps, p);
-		if (pod && pod->gen != p->pod_gen)
-			follow_pod(ps, p, pod);
-	}
+	if (!ps->pods || !p->c.pod_uid.len || p->pods_seen == ps->pods->gen)
+		return;
+	p->pods_seen = ps->pods->gen;
+	pod = pod_of(ps, p);
+	if (pod && pod->gen != p->pod_gen)
+		follow_pod(ps, p, pod);
+}
+
+bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns)
+{
+	rs_procs_follow(ps, p);
 	if (!rs_procs_lacks_pod(ps, p) || !ps->pods_wait_ns)
 		return false;
 	if (!p->wait_until_ns)

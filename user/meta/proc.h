@@ -122,7 +122,9 @@ void rs_procs_relearn(struct rs_procs *ps);
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
 /* Call a few times a second while ps->live: looks once more for an SDK, which may start late. */
 void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p);
-/* Brings its resource up to date with what is known of its pod. Is that still being waited for? */
+/* Brings its resource, and what the rules say, up to date with what is known of its pod. */
+void rs_procs_follow(struct rs_procs *ps, struct rs_proc *p);
+/* The same; and is its pod still being waited for? */
 bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns);
 /* Is there a source that does not know its pod? */
 bool rs_procs_lacks_pod(const struct rs_procs *ps, const struct rs_proc *p);
