@@ -80,7 +80,8 @@ static const struct {
 	{ "java",
 	  "JSSE is compiled while it runs, so that there is no place for a probe: handshakes are seen (who talks to "
 	  "whom), requests are not. Through OpenSSL (netty-tcnative, Conscrypt) they are, if it has symbols" },
-	{ "others", "rustls, NSS, mbedTLS, wolfSSL, and OpenSSL or BoringSSL in stripped programs: handshakes only" },
+	{ "others",
+	  "rustls, NSS, mbedTLS, wolfSSL, and OpenSSL or BoringSSL in stripped programs: handshakes only" },
 };
 #define NOPAQUE (sizeof(opaque) / sizeof(opaque[0]))
 
@@ -96,10 +97,11 @@ static void price_words(const struct check *c, char *ret, size_t size)
 	const struct rs_tls_price *p = &c->tls.price;
 
 	if (p->cheap)
-		snprintf(ret, size,
-			 "%u.%02u µs at an instruction the kernel emulates, %u.%02u µs at one that it single-steps: "
-			 "measured now; --tls auto takes calls of up to 15 µs",
-			 p->cheap / 1000, p->cheap % 1000 / 10, p->dear / 1000, p->dear % 1000 / 10);
+		snprintf(
+			ret, size,
+			"%u.%02u µs at an instruction the kernel emulates, %u.%02u µs at one that it single-steps: "
+			"measured now; --tls auto takes calls of up to 15 µs",
+			p->cheap / 1000, p->cheap % 1000 / 10, p->dear / 1000, p->dear % 1000 / 10);
 	else
 		snprintf(ret, size, "could not be measured");
 }
@@ -274,8 +276,8 @@ static void print_library(void *arg, const struct rs_tls_info *info, uint32_t pr
 	const struct printing *p = arg;
 	char words[600];
 
-	snprintf(words, sizeof(words), "%s, %u process%s: %s", info->path, procs, procs == 1 ? "" : "es",
-		 info->why);
+	snprintf(words, sizeof(words), "%s, %u process%s: %s", info->path, procs,
+		 procs == 1 ? "" : "es", info->why);
 	print_row(info->state == RS_TLS_HOOKED ? p->st->green : p->st->yellow, p->st,
 		  tls_states[info->state], info->library, words, p->width);
 }
@@ -288,7 +290,8 @@ static void print_tls(const struct check *c, const struct rs_style *st, int widt
 	printf("\n  %sPLAIN TEXT OF TLS%s\n", st->bold, st->reset);
 	if (!c->tls.kernel) {
 		print_row(st->yellow, st, "no", "probes in programs",
-			  "not loaded (see PROBES), or --tls never: only handshakes are seen", width);
+			  "not loaded (see PROBES), or --tls never: only handshakes are seen",
+			  width);
 		return;
 	}
 	price_words(c, words, sizeof(words));

@@ -35,6 +35,13 @@ int rs_blank_line(__u32 slot, __u32 n, __u32 nl);
  */
 int rs_part(__u32 slot);
 
+/*
+ * Likewise, of HTTP/2's frames: the next bytes of a segment that are copied, and what follows them that is
+ * not. s->frames is where the direction stands; its `until` becomes how many bytes behind the segment are not
+ * to be copied. What makes no frames ends it: s->frames.on is 0, and all is copied.
+ */
+int rs_frame(__u32 slot);
+
 static __always_inline struct rs_scratch *rs_scratch_get(__u32 slot)
 {
 	return bpf_map_lookup_elem(&rs_scratch, &slot);

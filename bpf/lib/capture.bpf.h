@@ -85,6 +85,7 @@ static __always_inline bool rs_is_request(const struct rs_scratch *s, __u64 at, 
 	return false;
 }
 
+#define RS_PREFACE_LEN 24
 #define RS_WHOLE_MAX                                                                               \
 	0x100000 /* bytes of one segment that are copied where framing stands anywhere */
 
@@ -134,10 +135,62 @@ static __noinline void rs_unseen(struct rs_conn *c, struct rs_scratch *s, __u32 
 	s->ev.tail_len = 0;
 	s->ev.pad_ = 0;
 	c->head[dir] = 0;
+	c->frames[dir].on = 0;
 	c->turn = dir + 1;
 	rs_count(RS_N_UNSEEN);
 	if (!c->stop)
 		rs_emit_data(s);
+}
+
+/*
+ * Does a direction of HTTP/2 begin with these bytes? The asking one with the preface (perhaps behind the
+ * HTTP/1 request that asked for it), the answering one with a frame of SETTINGS.
+ */
+static __always_inline bool rs_begins_frames(const struct rs_scratch *s, __u32 cap, __u64 off)
+{
+	if (cap >= RS_PREFACE_LEN && *(const __u64 *)s->data == RS_PREFACE)
+		return true;
+	return !off && cap >= 9 && *(const __u32 *)&s->data[5] == 0 && s->data[4] == 0 &&
+	       s->data[3] == 4 && s->data[2] % 6 == 0 && s->data[1] == 0 && s->data[0] == 0;
+}
+
+/* Bytes of the direction, behind those that are not copied anyway, that could not be seen (sendfile). */
+static __always_inline void rs_frames_unseen(struct rs_conn *c, __u32 dir, __u32 len)
+{
+	struct rs_frames *f = &c->frames[dir & 1];
+	__u32 n = len < f->copy ? len : f->copy;
+
+	if (f->nheader && len)
+		f->on = 0;
+	f->copy -= n;
+	len -= n;
+	if (len > f->then)
+		f->on = 0;
+	else
+		f->then -= len;
+}
+
+/* A segment of frames: from `pos` on len bytes. s->ev is filled but for its length. */
+static __always_inline void rs_capture_frames(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
+					      __u32 dir, __u32 pos, __u32 len)
+{
+	dir &= 1;
+	s->frames = c->frames[dir];
+	s->pos = pos;
+	s->rest = len;
+	s->loaded = 0;
+	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX; i++) {
+		if (!rs_frame(slot))
+			break;
+	}
+	s->mark = s->mark_start = 0;
+	if (s->rest) { /* thousands of small frames in one segment */
+		rs_count(RS_N_HEAD_CUT);
+		s->frames.on = 0;
+	}
+	if (s->frames.until)
+		s->frames.until += s->ev.off;
+	c->frames[dir] = s->frames;
 }
 
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
@@ -150,6 +203,8 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	c->turn = dir + 1;
 	rs_refresh_policy(c);
 	skip = c->skip[dir];
+	if (skip < c->frames[dir].until)
+		skip = c->frames[dir].until;
 	seq = c->tcp || c->plain ? seg->seq : (__u32)off + 1;
 	if (c->stop || off + len < skip) {
 		rs_count(RS_N_SKIPPED);
@@ -172,6 +227,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		s->ev.len = len;
 		s->ev.cap = 0;
 		c->head[dir] = 0;
+		rs_frames_unseen(c, dir, off < skip ? (__u32)(off + len - skip) : len);
 		rs_emit_data(s);
 		return;
 	}
@@ -191,6 +247,10 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		if (!len)
 			return;
 	}
+	if (c->frames[dir].on) {
+		rs_capture_frames(c, s, slot, dir, pos, len);
+		return;
+	}
 	cap = len;
 	if (cap > rs_cfg.cap_bytes)
 		cap = rs_cfg.cap_bytes;
@@ -199,8 +259,13 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.cap = cap;
 	open = fresh ? 0 : c->head[dir];
 	/* Said here, not by user space: what follows at once is framing too, in both directions. */
-	if (cap >= 24 && *(const __u64 *)s->data == RS_PREFACE)
+	if (rs_begins_frames(s, cap, off)) {
 		c->whole = 1;
+		c->frames[dir].on = 1;
+		c->frames[dir].copy = s->data[0] ? RS_PREFACE_LEN : 0;
+		rs_capture_frames(c, s, slot, dir, pos, len);
+		return;
+	}
 	if (!open && rs_begins_message(s, cap, fresh)) {
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;

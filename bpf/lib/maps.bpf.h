@@ -7,6 +7,20 @@
 
 #define RS_IOV_WIN 8 /* iovecs read from user memory at a time; power of two */
 
+/*
+ * HTTP/2's frames in one direction, from its first byte on. Of a large DATA frame the content is not copied, but
+ * for its beginning.
+ */
+struct rs_frames {
+	__u64 until;	 /* offset up to which nothing is copied */
+	__u32 copy;	 /* bytes to copy before the next header, or before `then` */
+	__u32 then;	 /* bytes that are not copied behind them */
+	__u8 on;	 /* frames are followed */
+	__u8 nheader;	 /* bytes of the next header that have been seen */
+	__u8 header[16]; /* nine of them are used; a power of two bounds the index */
+	__u8 pad_[6];
+};
+
 /* What is known of one connection. Zeroed when made. */
 struct rs_conn {
 	__u64 id;      /* socket cookie; must stay first: read by the iterator for user space */
@@ -35,6 +49,7 @@ struct rs_conn {
 	__u8 tls_looks; /* segments looked at for the beginning of TLS, on a connection that was given up */
 	__u8 hello[2]; /* segments of TLS records told of, per direction */
 	__u8 pad_[1];
+	struct rs_frames frames[2];
 	__u32 verdict_epoch; /* rs_verdict_epoch + 1 when tgid was last found not to be excluded */
 	__u32 pad2_;
 };
@@ -47,17 +62,20 @@ struct rs_scratch {
 	 * for the verifier, which cannot relate where a copy starts to how long it is.
 	 */
 	__u8 data[2 * RS_BOUND];
-	__u64 base;   /* the buffer, or the user's array of iovecs */
-	__u32 niov;   /* iovecs in the array; 0: base is the buffer */
-	__u32 first;  /* index of iov[0] in the array */
-	__u32 start;  /* position in the segment where iov[0] begins */
-	__u32 loaded; /* iov[] holds something */
+	__u64 base;	  /* the buffer, or the user's array of iovecs */
+	__u32 niov;	  /* iovecs in the array; 0: base is the buffer */
+	__u32 first;	  /* index of iov[0] in the array */
+	__u32 start;	  /* position in the segment where iov[0] begins */
+	__u32 loaded;	  /* iov[] holds something */
+	__u32 mark;	  /* index of an iovec at or before all that will be asked for, */
+	__u32 mark_start; /* and its position; 0 but while frames are followed */
 	struct {
 		__u64 base, len;
 	} iov[RS_IOV_WIN];
 	struct rs_cursor {
 		__u32 index, start, done, pad_;
-	} cursor; /* rs_gather's loop variables */
+	} cursor;		 /* rs_gather's loop variables */
+	struct rs_frames frames; /* of the connection and direction: see rs_frame */
 	/* what is left to do of the segment: see rs_part */
 	__u32 pos;
 	__u32 rest;

@@ -42,8 +42,8 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 	at_iov = &s->cursor;
 	at_iov->done = 0;
 	if (!s->loaded || pos < s->start) {
-		at_iov->index = 0;
-		at_iov->start = 0;
+		at_iov->index = s->mark;
+		at_iov->start = s->mark_start;
 	} else {
 		at_iov->index = s->first;
 		at_iov->start = s->start;
@@ -85,15 +85,20 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 
 __noinline int rs_gather_all(__u32 slot, __u32 pos, __u32 want)
 {
+	struct rs_scratch *s = rs_scratch_get(slot);
 	__u64 done = 0, got;
+	__u32 first;
 
+	if (!s)
+		return 0;
 	want = rs_bound(want);
 	for (int i = 0; i < 8; i++) {
 		if (done >= want)
 			break;
 		done = rs_bound(done);
+		first = s->first;
 		got = rs_bound(rs_gather(slot, pos + done, want - done, done));
-		if (!got)
+		if (!got && s->first == first) /* else it is on its way there */
 			break;
 		done += got;
 	}
@@ -164,6 +169,117 @@ __noinline int rs_part(__u32 slot)
 			rs_tail(s, slot, s->pos + s->rest, s->rest);
 	}
 	s->nl = got && s->data[rs_bound(got - 1)] == '\n';
+	rs_emit_data(s);
+	s->pos += s->ev.len;
+	s->rest -= s->ev.len;
+	s->ev.off += s->ev.len;
+	if (s->ev.seq)
+		s->ev.seq += s->ev.len;
+	return s->rest != 0;
+}
+
+#define FRAME_WINDOW 2048 /* bytes looked at, and copied, by one call */
+#define FRAME_STEPS  32	  /* frames in them; the next call goes on */
+#define DATA_KEPT                                                                                  \
+	2048 /* content of DATA frames up to so long is copied: gRPC's messages are counted in it */
+#define DATA_BEGIN 16	     /* of a longer one, so much */
+#define FRAME_MAX  (1 << 20) /* longer ones are no frames, more likely */
+
+/* Fills the header with s->data[*at] and what follows. False: there is not enough. */
+static __always_inline bool frame_header(struct rs_scratch *s, volatile struct rs_cursor *cur,
+					 __u32 got)
+{
+	volatile struct rs_frames *f = &s->frames;
+
+	for (int i = 0; i < 9; i++) {
+		__u32 at = cur->done, n = f->nheader;
+
+		if (at >= got || n >= 9)
+			break;
+		f->header[n & 15] = s->data[rs_bound(at)];
+		f->nheader = n + 1;
+		cur->done = at + 1;
+	}
+	return f->nheader >= 9;
+}
+
+/* The frame whose header is complete. */
+static __always_inline void frame_begin(struct rs_scratch *s)
+{
+	volatile struct rs_frames *f = &s->frames;
+	__u32 len = f->header[0] << 16 | f->header[1] << 8 | f->header[2];
+
+	f->nheader = 0;
+	/* Types of RFC 9113 and its extensions; the bit before the stream's number is 0. */
+	if (len > FRAME_MAX || f->header[3] > 0x20 || f->header[5] & 0x80) {
+		f->on = 0;
+		return;
+	}
+	if (f->header[3] == 0 && len > DATA_KEPT) {
+		f->copy = DATA_BEGIN;
+		f->then = len - DATA_BEGIN;
+	} else {
+		f->copy = len;
+	}
+}
+
+__noinline int rs_frame(__u32 slot)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+	volatile struct rs_cursor *cur;
+	volatile struct rs_frames *f;
+	__u32 got, run, skip = 0;
+
+	if (!s)
+		return 0;
+	cur = &s->cursor;
+	f = &s->frames;
+	if (s->loaded && s->start <= s->pos) { /* what is looked at may be looked at again */
+		s->mark = s->first;
+		s->mark_start = s->start;
+	}
+	got = rs_clamp(s->rest, FRAME_WINDOW);
+	got = rs_bound(rs_gather_all(slot, s->pos, got));
+	f->until = 0;
+	if (!got) {
+		rs_count(RS_N_HEAD_CUT);
+		f->on = 0;
+	}
+	cur->done = 0; /* after the gathering, whose variable it is too */
+	for (int i = 0; i < FRAME_STEPS; i++) {
+		__u32 at = cur->done, n = f->copy;
+
+		if (!f->on)
+			break;
+		if (n > got - at)
+			n = got - at;
+		cur->done = at + n;
+		f->copy -= n;
+		if (f->copy)
+			break;
+		if (f->then) {
+			skip = f->then;
+			f->then = 0;
+			break;
+		}
+		if (!frame_header(s, cur, got))
+			break;
+		frame_begin(s);
+	}
+	run = f->on ? rs_bound(cur->done) : got;
+	if (run > got)
+		run = got;
+	s->ev.cap = run;
+	s->ev.tail_len = 0;
+	s->ev.len = run;
+	if (!got) {
+		s->ev.len = s->rest;
+	} else if (skip > s->rest - run) {
+		s->ev.len = s->rest;
+		f->until = skip - (s->rest - run);
+	} else {
+		s->ev.len = run + skip;
+	}
 	rs_emit_data(s);
 	s->pos += s->ev.len;
 	s->rest -= s->ev.len;

@@ -140,8 +140,8 @@ static void read_l7(const struct conn *c, struct said *all, bool pieces)
 
 static bool wanted(const char *name, bool request)
 {
-	static const char *const asks[] = { ":method", ":path", ":scheme", ":authority", "user-agent",
-					    "grpc-timeout", NULL },
+	static const char *const asks[] = { ":method",	  ":path",	  ":scheme", ":authority",
+					    "user-agent", "grpc-timeout", NULL },
 				 *const answers[] = { ":status", "grpc-status", "location", NULL };
 
 	for (const char *const *p = request ? asks : answers; *p; p++) {
@@ -157,14 +157,14 @@ struct reader {
 	bool interim; /* the head being read is an interim answer's */
 };
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t nlen,
-		     const uint8_t *value, size_t vlen, uint8_t flags, void *arg)
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+		     size_t nlen, const uint8_t *value, size_t vlen, uint8_t flags, void *arg)
 {
 	bool push = frame->hd.type == NGHTTP2_PUSH_PROMISE;
 	struct reader *r = arg;
 	bool request = r->server || push;
-	struct said *s = at(r->all, (uint32_t)(push ? frame->push_promise.promised_stream_id :
-						      frame->hd.stream_id));
+	struct said *s = at(r->all, (uint32_t)(push ? frame->push_promise.promised_stream_id
+						    : frame->hd.stream_id));
 	char *text = request ? s->request : s->response;
 
 	(void)session;
@@ -182,7 +182,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t len, void *arg)
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+		   size_t len, void *arg)
 {
 	struct reader *r = arg;
 
@@ -204,8 +205,10 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	if ((frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&
 	    frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
 		at(r->all, (uint32_t)frame->hd.stream_id)->done[!r->server] = true;
-	if (frame->hd.type == NGHTTP2_RST_STREAM && !at(r->all, (uint32_t)frame->hd.stream_id)->done[1])
-		snprintf(at(r->all, (uint32_t)frame->hd.stream_id)->reset, sizeof(((struct said *)0)->reset), "%s",
+	if (frame->hd.type == NGHTTP2_RST_STREAM &&
+	    !at(r->all, (uint32_t)frame->hd.stream_id)->done[1])
+		snprintf(at(r->all, (uint32_t)frame->hd.stream_id)->reset,
+			 sizeof(((struct said *)0)->reset), "%s",
 			 nghttp2_http2_strerror(frame->rst_stream.error_code));
 	return 0;
 }
@@ -250,7 +253,8 @@ static void send_own(nghttp2_session *s, const char *p, size_t len, bool client)
 
 			for (size_t i = 0; i + 6 <= n && k < 16; i += 6)
 				entry[k++] = (nghttp2_settings_entry){
-					(int32_t)((uint8_t)p[9 + i] << 8 | (uint8_t)p[10 + i]), be32(p + 11 + i)
+					(int32_t)((uint8_t)p[9 + i] << 8 | (uint8_t)p[10 + i]),
+					be32(p + 11 + i)
 				};
 			if (nghttp2_submit_settings(s, 0, entry, k))
 				abort();
@@ -284,7 +288,8 @@ static bool read_session(const struct conn *c, struct said *all, bool server)
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
-	if (server ? nghttp2_session_server_new2(&s, cb, &r, o) : nghttp2_session_client_new2(&s, cb, &r, o))
+	if (server ? nghttp2_session_server_new2(&s, cb, &r, o)
+		   : nghttp2_session_client_new2(&s, cb, &r, o))
 		abort();
 	send_own(s, c->bytes[server], c->len[server], !server);
 	while (ok && len) {
@@ -315,7 +320,8 @@ static int on_record(void *arg, const struct rs_ev_hdr *h)
 		if (nconns == CONNS)
 			return -1;
 		conns[nconns++] = (struct conn){ .id = ((const struct rs_ev_open *)h)->conn,
-						 .client = ((const struct rs_ev_open *)h)->role == RS_ROLE_CLIENT };
+						 .client = ((const struct rs_ev_open *)h)->role ==
+							   RS_ROLE_CLIENT };
 		return 0;
 	}
 	if (h->type != RS_EV_DATA)
@@ -342,12 +348,15 @@ static int differ(const struct said *a, const struct said *b, unsigned stream, c
 	int wrong = 0;
 
 	if (strcmp(a->request, b->request) != 0)
-		wrong = printf("%s, stream %u: request\n%s--- nghttp2:\n%s", file, stream, a->request, b->request);
+		wrong = printf("%s, stream %u: request\n%s--- nghttp2:\n%s", file, stream,
+			       a->request, b->request);
 	if (strcmp(a->response, b->response) != 0)
-		wrong = printf("%s, stream %u: response\n%s--- nghttp2:\n%s", file, stream, a->response, b->response);
+		wrong = printf("%s, stream %u: response\n%s--- nghttp2:\n%s", file, stream,
+			       a->response, b->response);
 	/* Each session sees one direction: not that the answer had ended when the client reset the stream. */
 	if (strcmp(a->reset, b->reset) != 0 && !(a->done[1] && !a->reset[0]))
-		wrong = printf("%s, stream %u: reset '%s', nghttp2 '%s'\n", file, stream, a->reset, b->reset);
+		wrong = printf("%s, stream %u: reset '%s', nghttp2 '%s'\n", file, stream, a->reset,
+			       b->reset);
 	for (int i = 0; i < 2; i++) {
 		/* What comes behind the end of its answer is no business of a request. */
 		if (i == 0 && a->done[1] && !a->done[0])
@@ -356,7 +365,8 @@ static int differ(const struct said *a, const struct said *b, unsigned stream, c
 			wrong = printf("%s, stream %u: end of %d\n", file, stream, i);
 		if (a->done[i] && a->body[i] != RS_BODY_UNKNOWN && a->body[i] != b->body[i])
 			wrong = printf("%s, stream %u: %llu bytes, nghttp2 %llu\n", file, stream,
-				       (unsigned long long)a->body[i], (unsigned long long)b->body[i]);
+				       (unsigned long long)a->body[i],
+				       (unsigned long long)b->body[i]);
 	}
 	return wrong ? 1 : 0;
 }
@@ -400,7 +410,7 @@ int main(int argc, char **argv)
 			free(c->bytes[1]);
 		}
 	}
-	printf("http2: %u streams of %d recordings\n%d passed, %u failed, 0 skipped\n", streams, argc - 1,
-	       failed ? 0 : 1, failed);
+	printf("http2: %u streams of %d recordings\n%d passed, %u failed, 0 skipped\n", streams,
+	       argc - 1, failed ? 0 : 1, failed);
 	return failed != 0;
 }

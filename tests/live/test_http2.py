@@ -141,14 +141,17 @@ class Http2(LiveTest):
         server = self.place.spawn(["nghttpd", "--no-tls", "-a", "127.0.0.1", "-d", root, "-p", "/page=/style", str(port)])
         wait_until("nghttpd to listen", lambda: listens(port))
         agent = self.agent("--port", str(port))
-        subprocess.run(["nghttp", "-n", f"http://127.0.0.1:{port}/page"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["nghttp", "-n", "-d", os.path.join(root, "page"), f"http://127.0.0.1:{port}/style",
-                        f"http://127.0.0.1:{port}/none"], check=True, stdout=subprocess.DEVNULL)
+        pids = set()
+        for argv in ([f"http://127.0.0.1:{port}/page"],
+                     ["-d", os.path.join(root, "page"), f"http://127.0.0.1:{port}/style", f"http://127.0.0.1:{port}/none"]):
+            client = self.place.spawn(["nghttp", "-n"] + argv, stdout=subprocess.DEVNULL)
+            self.assertEqual(client.wait(20 * SLOW), 0)
+            pids.add(client.pid)
         spans = agent.stop()
         want = collections.Counter({("GET", "/page", 200): 1, ("GET", "/style", 200): 1, ("POST", "/style", 200): 1,
                                     ("POST", "/none", 404): 1})
         self.assert_same(spans.where(SERVER, {server.pid}).triples(), want, "server spans")
-        self.assert_same(spans.where(CLIENT).triples(), want, "client spans")
+        self.assert_same(spans.where(CLIENT, pids).triples(), want, "client spans")
 
     def node(self, *args):
         log = self.place.path("node2.log")

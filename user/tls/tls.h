@@ -41,7 +41,7 @@ struct rs_tls_watch {
 	enum rs_tls_mode mode;
 	struct str exclude; /* globs, commas between */
 	bool by_process; /* libraries are attached to one process at a time, since others are left alone */
-	bool dry;	     /* looks only, attaches nothing: for `check` */
+	bool dry;	 /* looks only, attaches nothing: for `check` */
 	struct rs_tls_price price;
 	struct rs_map by_tgid;
 	struct rs_pool procs, files;
