@@ -130,9 +130,9 @@ static void on_execed(void *arg, uint32_t tgid)
 		rs_tls_exec(&a->tls, tgid);
 }
 
-static void on_does_tls(void *arg, uint32_t tgid)
+static void on_does_tls(void *arg, uint32_t tgid, bool opaque)
 {
-	rs_tls_again(&((struct agent *)arg)->tls, tgid);
+	rs_tls_again(&((struct agent *)arg)->tls, tgid, opaque);
 }
 
 static void on_record(void *arg, const struct rs_ev_hdr *ev)

@@ -365,7 +365,7 @@ static bool on_cipher(struct rs_pipeline *pl, struct rs_conn *c, const struct rs
 	pl->n.v[RS_C_STREAM_BYTES] += ev->len;
 	pl->n.v[RS_C_STREAM_CIPHER] += ev->len;
 	if (!was && pl->does_tls)
-		pl->does_tls(pl->does_tls_arg, ev->tgid);
+		pl->does_tls(pl->does_tls_arg, ev->tgid, p && p->opaque);
 	return true;
 }
 

@@ -76,8 +76,8 @@ struct rs_pipeline {
 	uint64_t now;	       /* time of the newest record or tick, CLOCK_MONOTONIC */
 
 	bool skip_probes; /* no spans of the kubelet's health probes; set by the caller */
-	/* A process begins TLS on a connection. NULL: nobody asks. */
-	void (*does_tls)(void *arg, uint32_t tgid);
+	/* A process begins TLS on a connection; opaque: earlier ones showed no plain text. NULL: nobody asks. */
+	void (*does_tls)(void *arg, uint32_t tgid, bool opaque);
 	void *does_tls_arg;
 	const struct rs_pods *peers[RS_PEERS]; /* the caller's: whose address is it? In this order; NULL: no more */
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */

@@ -57,6 +57,9 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 	uint64_t id = c->info.id;
 	bool plain = c->plain;
 
+	if (c->proc && c->info.tls && !plain && c->info.facts.done_ns)
+		c->proc->opaque = true;
+
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, rs_pl_message, &f);
 	rs_pl_end_exchanges(pl, c, NULL, end, ts_ns);
 	rs_trace_conn_gone(&pl->trace, c);

@@ -11,6 +11,7 @@
 #define COOKIE_OUT   (1 << 16) /* it is a write */
 #define COOKIE_COUNTP                                                                              \
 	(1 << 17) /* the result only says whether; the count is where the fourth argument points */
+#define COOKIE_COUNT5 (1 << 18) /* with COUNTP: where the fifth points */
 #define COOKIE_REG(c) ((c) >> 24 & 0xf) /* number of the register that has the result; 0: its own */
 
 #if defined(__TARGET_ARCH_x86)
@@ -60,6 +61,7 @@ int rs_tls_enter(struct pt_regs *ctx)
 	struct rs_tls_call_key key = { .tgid = pid_tgid >> 32,
 				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
 	struct rs_tls_call *call, fresh = {};
+	__u64 fourth, fifth;
 	struct rs_tls_thread *t;
 	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
 
@@ -77,7 +79,12 @@ int rs_tls_enter(struct pt_regs *ctx)
 		rs_count(RS_N_TLS_NO_RETURN);
 	call->obj = PT_REGS_PARM1(ctx);
 	call->buf = PT_REGS_PARM2(ctx);
-	call->lenp = PT_REGS_PARM4(ctx);
+	/* Both are read before it is chosen: see CTX_REG. */
+	fourth = PT_REGS_PARM4(ctx);
+	fifth = PT_REGS_PARM5(ctx);
+	rs_opaque(fourth);
+	rs_opaque(fifth);
+	call->lenp = cookie & COOKIE_COUNT5 ? fifth : fourth;
 	call->n = t->n[dir];
 	call->open = 1;
 	t->mark[dir] = t->n[dir];

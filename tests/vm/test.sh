@@ -55,7 +55,7 @@ tls() {
 		return 0
 		;;
 	esac
-	ringspan trace --format json -o /tmp/spans.json --log-level debug -- tlstraffic >/tmp/out 2>&1
+	ringspan trace --tls always --format json -o /tmp/spans.json --log-level debug -- tlstraffic >/tmp/out 2>&1
 	rc=$?
 	grep -v '^ringspan: debug: libbpf' /tmp/out
 	spans=$(grep -c '"url.scheme":"https"\|"url.full":"https:' /tmp/spans.json)

@@ -20,6 +20,8 @@ static uint8_t reg_bit(ZydisRegister reg)
 		return RS_REG_ARG3;
 	case ZYDIS_REGISTER_RCX:
 		return RS_REG_ARG4;
+	case ZYDIS_REGISTER_R8:
+		return RS_REG_ARG5;
 	case ZYDIS_REGISTER_RAX:
 		return RS_REG_RESULT;
 	case ZYDIS_REGISTER_RSP:

@@ -33,10 +33,11 @@ enum rs_insn_reg {
 	RS_REG_ARG2 = 2,
 	RS_REG_ARG3 = 4,
 	RS_REG_ARG4 = 8,
-	RS_REG_RESULT = 16,
-	RS_REG_SP = 32, /* by what is not known; a known change is in rs_insn.sp */
+	RS_REG_ARG5 = 16,
+	RS_REG_RESULT = 32,
+	RS_REG_SP = 64, /* by what is not known; a known change is in rs_insn.sp */
 };
-#define RS_REG_ARGS (RS_REG_ARG1 | RS_REG_ARG2 | RS_REG_ARG3 | RS_REG_ARG4)
+#define RS_REG_ARGS (RS_REG_ARG1 | RS_REG_ARG2 | RS_REG_ARG3 | RS_REG_ARG4 | RS_REG_ARG5)
 
 struct rs_insn {
 	uint64_t va;

@@ -46,31 +46,49 @@ static uint64_t internal(const struct rs_elf *e, const struct rs_elf_sym *plain,
 	return a && a == b && rs_elf_function(e, a).va == a ? a : 0;
 }
 
+/* Is all that this function does to call that one (SSL_write_ex, since 3.3)? */
+static bool only_calls(const struct rs_elf *e, const struct rs_elf_sym *s, uint64_t other)
+{
+	uint64_t tails[RS_CODE_TAILS];
+	struct rs_code_point at[1];
+	struct rs_code code;
+	bool only;
+
+	if (!s->va || !other || rs_tls_code(e, s->va, s->size, &code))
+		return false;
+	only = rs_code_returns(&code, at, 1, tails) == 0 && tails[0] == other && !tails[1];
+	rs_code_release(&code);
+	return only;
+}
+
 /* One direction. *ret_how: what the points are at. */
 static int add(struct rs_tls_points *p, const struct rs_elf *e, const struct rs_elf_sym *sym,
 	       bool out, const char **ret_how)
 {
-	const struct rs_elf_sym *plain = &sym[out ? WRITE : READ],
-				*ex = &sym[out ? WRITE_EX : READ_EX];
+	const struct rs_elf_sym *plain = &sym[out ? WRITE : READ];
+	const struct rs_elf_sym *ex = &sym[out ? WRITE_EX : READ_EX];
 	const struct rs_elf_sym *own = &sym[out ? WRITE_INTERNAL : READ_INTERNAL];
-	uint32_t flags = out ? RS_TLS_COOKIE_OUT : 0;
-	uint64_t inner = internal(e, plain, ex);
+	const struct rs_elf_sym *ex2 = out && sym[WRITE_EX2].va ? &sym[WRITE_EX2] : NULL;
+	uint32_t dir = out ? RS_TLS_COOKIE_OUT : 0, counted = dir | RS_TLS_COOKIE_COUNTP;
+	/* Since 3.3 flags stand before the count: (session, buffer, length, flags, count). */
+	uint32_t inner_flags = counted | (ex2 ? RS_TLS_COOKIE_COUNT5 : 0);
+	uint64_t inner = internal(e, plain, ex2 ? ex2 : ex);
 	int r;
 
 	if (inner) {
 		*ret_how = "the local function that all of them call";
-		if (!rs_tls_add_function(p, e, inner, 0, flags | RS_TLS_COOKIE_COUNTP))
+		if (!rs_tls_add_function(p, e, inner, 0, inner_flags))
 			return 0;
 	}
 	*ret_how = "the public functions";
-	r = rs_tls_add_function(p, e, plain->va, plain->size, flags);
-	if (!r && ex->va)
-		r = rs_tls_add_function(p, e, ex->va, ex->size, flags | RS_TLS_COOKIE_COUNTP);
-	if (!r && out && sym[WRITE_EX2].va) /* (session, buffer, length, flags, count) */
-		(void)rs_tls_add_function(p, e, sym[WRITE_EX2].va, sym[WRITE_EX2].size, flags);
+	r = rs_tls_add_function(p, e, plain->va, plain->size, dir);
+	if (!r && ex2)
+		r = rs_tls_add_function(p, e, ex2->va, ex2->size, inner_flags);
+	if (!r && ex->va && !(ex2 && only_calls(e, ex, ex2->va)))
+		r = rs_tls_add_function(p, e, ex->va, ex->size, counted);
 	/* Others that call it: BIO_f_ssl's. It is not needed by most, so it may fail. */
 	if (!r && own->va)
-		(void)rs_tls_add_function(p, e, own->va, own->size, flags | RS_TLS_COOKIE_COUNTP);
+		(void)rs_tls_add_function(p, e, own->va, own->size, inner_flags);
 	return r;
 }
 

@@ -51,6 +51,7 @@ int rs_tls_find(enum rs_tls_library lib, const struct rs_elf *e, struct rs_tls_p
 /* Cookies of rs_tls_enter and rs_tls_leave (bpf/probes/tls.bpf.c). */
 #define RS_TLS_COOKIE_OUT    (1u << 16) /* a write */
 #define RS_TLS_COOKIE_COUNTP (1u << 17) /* the count is where the fourth argument points */
+#define RS_TLS_COOKIE_COUNT5 (1u << 18) /* with COUNTP: where the fifth points */
 #define RS_TLS_COOKIE_REG                                                                          \
 	24 /* bits from there on: number of the register that has the result; 0: its own */
 

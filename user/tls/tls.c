@@ -327,6 +327,7 @@ static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path
 struct looking {
 	struct rs_tls_watch *w;
 	struct proc *p;
+	bool all; /* whatever they are called */
 	char exe[256];
 };
 
@@ -335,7 +336,7 @@ static bool on_mapped(void *arg, const struct rs_mapped *m)
 	struct looking *l = arg;
 	int fd;
 
-	if (!promising(m->path) || strcmp(m->path, l->exe) == 0)
+	if ((!l->all && !promising(m->path)) || strcmp(m->path, l->exe) == 0)
 		return true;
 	fd = rs_maps_open(l->p->tgid, m);
 	if (fd >= 0) {
@@ -346,10 +347,15 @@ static bool on_mapped(void *arg, const struct rs_mapped *m)
 	return true;
 }
 
-/* libraries: and not only the executable. */
-static void search(struct rs_tls_watch *w, struct proc *p, bool libraries)
+enum what {
+	THE_PROGRAM,
+	AND_LIBRARIES, /* by their names */
+	AND_ALL,       /* that is mapped */
+};
+
+static void search(struct rs_tls_watch *w, struct proc *p, enum what what)
 {
-	struct looking l = { .w = w, .p = p };
+	struct looking l = { .w = w, .p = p, .all = what == AND_ALL };
 	char path[40];
 	ssize_t n;
 	int fd;
@@ -367,7 +373,7 @@ static void search(struct rs_tls_watch *w, struct proc *p, bool libraries)
 		use(w, p, fd, l.exe, 0);
 		close(fd);
 	}
-	if (libraries)
+	if (what != THE_PROGRAM)
 		(void)rs_maps_each(p->tgid, on_mapped, &l);
 }
 
@@ -408,7 +414,7 @@ static void look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode, b
 	p->again = 0;
 	p->later = !libraries;
 	w->later |= p->later;
-	search(w, p, libraries);
+	search(w, p, libraries ? AND_LIBRARIES : THE_PROGRAM);
 	leave(&old, rs_clock_mono());
 }
 
@@ -422,17 +428,17 @@ void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid)
 	look(w, tgid, w->mode, false);
 }
 
-void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid)
+void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque)
 {
 	struct proc *p;
 
 	if (!w->kernel)
 		return;
 	p = get_proc(w, tgid);
-	if (!p || p->n || p->excluded || p->again >= AGAIN_TIMES)
+	if (!p || (p->n && !opaque) || p->excluded || p->again >= AGAIN_TIMES)
 		return;
-	p->again++;
-	search(w, p, true);
+	/* By their names first: there are many. */
+	search(w, p, p->again++ || opaque ? AND_ALL : AND_LIBRARIES);
 }
 
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg)

@@ -63,8 +63,8 @@ void rs_tls_release(struct rs_tls_watch *w);
 void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode);
 /* It has just executed a program: looks into that alone, the rest is loaded later. */
 void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid);
-/* It does TLS: looks for its library if none is known. */
-void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid);
+/* It does TLS: looks for its library if none is known, or if there was TLS that none of them did (opaque). */
+void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque);
 /* Every process that runs now, and that `wanted` (NULL: all) says yes to. */
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg);
 /* Call a few times a second: gives up what is not used any more. */
