@@ -164,10 +164,10 @@ class Http2(LiveTest):
         process = self.place.spawn_server(["node", os.path.join(SERVERS, "http2.js"), "client", url, log, *args])
         return process, Log(log)
 
-    def test_node(self):
-        server, port, log = self.node()
+    def check_node(self, scheme="http", *args):
+        server, port, log = self.node(*args)
         agent = self.agent("--port", str(port))
-        client, client_log = self.node_client(f"http://127.0.0.1:{port}", "600", "50")
+        client, client_log = self.node_client(f"{scheme}://127.0.0.1:{port}", "600", "50")
         client.wait(30 * SLOW)
         agent.settle()
         self.assert_nothing_lost(agent)
@@ -177,6 +177,12 @@ class Http2(LiveTest):
         self.assertEqual(sum(log.triples().values()), 600)
         for s in spans.where(SERVER, {server.pid}, "/slow"):
             self.assertGreaterEqual(s.ms, 19)
+
+    def test_node(self):
+        self.check_node()
+
+    def test_node_tls(self):
+        self.check_node("https", *self.certificate())
 
     def test_streams_that_end_otherwise(self):
         """Events of a server, a stream that is reset, a client that does not wait."""
@@ -218,12 +224,12 @@ class Http2(LiveTest):
                     self.assertIn((s.target, s.status), paths)
             self.assertGreater(sum((some.triples() & truth).values()), len(some) // 2, "the tables are known again")
 
-    def check_grpc(self, server_argv, client_argv, streams=8):
+    def check_grpc(self, server_argv, client_argv, streams=8, pair=()):
         port = free_port()
-        server = self.place.spawn_server(server_argv + ["server", str(port)])
+        server = self.place.spawn_server(server_argv + ["server", str(port), *pair])
         agent = self.agent("--port", str(port))
         log = self.place.path("calls.log")
-        client = self.place.spawn(client_argv + ["client", f"127.0.0.1:{port}", log, "3", str(streams)])
+        client = self.place.spawn(client_argv + ["client", f"127.0.0.1:{port}", log, "3", str(streams), *pair[1:]])
         self.assertEqual(client.wait(60 * SLOW), 0)
         agent.settle()
         self.assert_nothing_lost(agent)
@@ -272,6 +278,9 @@ class Http2(LiveTest):
 
     def test_grpc_go(self):
         self.check_grpc(self.grpc_go(), self.grpc_go(), streams=50)
+
+    def test_grpc_go_tls(self):
+        self.check_grpc(self.grpc_go(), self.grpc_go(), pair=self.certificate())
 
     def test_grpc_go_and_python(self):
         self.check_grpc(self.grpc_go(), self.grpc_python())

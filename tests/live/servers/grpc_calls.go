@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// gRPC of Go: `server PORT` or `client TARGET LOG ROUNDS STREAMS`; the same calls as grpc_calls.py makes.
+// gRPC of Go: `server PORT [KEY CERT]` or `client TARGET LOG ROUNDS STREAMS [CERT]`; the calls are those of grpc_calls.py.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
@@ -93,8 +94,16 @@ func handle(_ any, s grpc.ServerStream) error {
 	return status.Error(codes.Unimplemented, "unknown method")
 }
 
-func serve(port string) {
-	server := grpc.NewServer(grpc.ForceServerCodec(raw{}), grpc.UnknownServiceHandler(handle))
+func serve(port string, pair []string) {
+	options := []grpc.ServerOption{grpc.ForceServerCodec(raw{}), grpc.UnknownServiceHandler(handle)}
+	if len(pair) == 2 {
+		tls, err := credentials.NewServerTLSFromFile(pair[1], pair[0])
+		if err != nil {
+			panic(err)
+		}
+		options = append(options, grpc.Creds(tls))
+	}
+	server := grpc.NewServer(options...)
 	l, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {
 		panic(err)
@@ -126,9 +135,17 @@ func call(ctx context.Context, c *grpc.ClientConn, method string, messages ...[]
 
 func main() {
 	if os.Args[1] == "server" {
-		serve(os.Args[2])
+		serve(os.Args[2], os.Args[3:])
 	}
-	c, err := grpc.NewClient(os.Args[2], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	how := insecure.NewCredentials()
+	if len(os.Args) > 6 {
+		tls, err := credentials.NewClientTLSFromFile(os.Args[6], "localhost")
+		if err != nil {
+			panic(err)
+		}
+		how = tls
+	}
+	c, err := grpc.NewClient(os.Args[2], grpc.WithTransportCredentials(how))
 	if err != nil {
 		panic(err)
 	}
