@@ -452,7 +452,8 @@ def rights_of(pid):
         return {key: value.strip() for key, _, value in (line.partition(":") for line in f)}
 
 
-CAPS = {"DAC_OVERRIDE": 1, "DAC_READ_SEARCH": 2, "KILL": 5, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39}
+CAPS = {"DAC_OVERRIDE": 1, "DAC_READ_SEARCH": 2, "KILL": 5, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39,
+        "CHECKPOINT_RESTORE": 40}
 
 
 def mask(*names):
@@ -502,7 +503,7 @@ def test_sandbox():
                    "--exporter", f"file={file},otlp-http=https://localhost:{tls.server_address[1]}", "--tls-ca", d("cert"),
                    "--file-max-bytes", "2k", "--spool", d("spool")) as a:
             rights = rights_of(a.process.pid)
-            kept = mask("SYS_PTRACE", "DAC_READ_SEARCH", "DAC_OVERRIDE", *later)
+            kept = mask("SYS_PTRACE", "DAC_READ_SEARCH", "CHECKPOINT_RESTORE", "DAC_OVERRIDE", *later)
             none = "0" * 16
             expect([rights[k] for k in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")] == [kept] * 3 + [none] * 2,
                    {k: v for k, v in rights.items() if k.startswith("Cap")})
@@ -523,11 +524,11 @@ def test_sandbox():
 
 
 def test_sandbox_of_commands():
-    """A recording looks at no process; a traced command may be sent signals, and has all its rights; off is off."""
+    """A recording without TLS looks at no process; a traced command may be sent signals, and has all its rights; off is off."""
     needs_capture()
     later = mask("BPF", "PERFMON")
     with Dir() as d:
-        with Agent("record", "-o", d("r.tev"), "--port", "1") as a:
+        with Agent("record", "-o", d("r.tev"), "--port", "1", "--tls", "never") as a:
             eff = rights_of(a.process.pid)["CapEff"]
             expect(int(eff, 16) & ~int(mask("SYS_ADMIN"), 16) == int(later, 16), eff)
         with Agent("run", "--sandbox", "off", "--socket", d("s"), "--port", "1") as a:

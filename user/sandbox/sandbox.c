@@ -228,6 +228,7 @@ const char *rs_sandbox_names(uint64_t caps, char *buf, size_t size)
 		{ CAP_NET_ADMIN, "NET_ADMIN" },
 		{ CAP_SYS_PTRACE, "SYS_PTRACE" },
 		{ CAP_DAC_READ_SEARCH, "DAC_READ_SEARCH" },
+		{ CAP_CHECKPOINT_RESTORE, "CHECKPOINT_RESTORE" },
 		{ CAP_DAC_OVERRIDE, "DAC_OVERRIDE" },
 		{ CAP_KILL, "KILL" },
 	};
