@@ -60,8 +60,9 @@ static __always_inline __u64 go_conn(__u64 data)
 
 		if (!data || bpf_probe_read_user(w, sizeof(w), (void *)data))
 			break;
-		fd = go_word(w[0] + NET_FD_SYSFD * 8);
-		if (fd < FD_MAX && w[0]) {
+		/* A type's methods may be in a page that nobody has touched yet: then they cannot be read. */
+		if (!bpf_probe_read_user(&fd, sizeof(fd), (void *)(w[0] + NET_FD_SYSFD * 8)) &&
+		    fd < FD_MAX) {
 			file = rs_fd_socket(task, fd);
 			sk = file ? rs_file_sock(file) : NULL;
 			return sk ? BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) : 0;
