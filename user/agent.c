@@ -106,6 +106,14 @@ static void on_flush(void *arg, const struct rs_batch *b)
 
 /* -- input -- */
 
+/* Go brings its TLS with it: goroutines are followed in any case. */
+static void look_for_go(struct agent *a, uint32_t tgid, enum rs_tls_mode mode)
+{
+	rs_gos_look(&a->gos, tgid,
+		    a->cfg->tls != RS_TLS_NEVER && mode != RS_TLS_NEVER &&
+			    !rs_tls_excluded(&a->tls, tgid));
+}
+
 static void on_learnt(void *arg, uint32_t tgid)
 {
 	struct agent *a = arg;
@@ -115,7 +123,7 @@ static void on_learnt(void *arg, uint32_t tgid)
 					? a->tls.mode
 					: (enum rs_tls_mode)(tls - RS_RULE_TLS_AUTO);
 
-	rs_gos_look(&a->gos, tgid);
+	look_for_go(a, tgid, mode);
 	rs_tls_look(&a->tls, tgid, mode);
 }
 
@@ -124,10 +132,10 @@ static void on_execed(void *arg, uint32_t tgid)
 {
 	struct agent *a = arg;
 
-	rs_gos_look(&a->gos, tgid);
-	if (rs_procs_may_trace(&a->pl.procs,
-			       tgid)) /* what is in the executable itself is there now */
-		rs_tls_exec(&a->tls, tgid);
+	if (!rs_procs_may_trace(&a->pl.procs, tgid))
+		return;
+	look_for_go(a, tgid, a->tls.mode);
+	rs_tls_exec(&a->tls, tgid); /* what is in the executable itself is there now */
 }
 
 static void on_does_tls(void *arg, uint32_t tgid, bool opaque)
@@ -420,6 +428,17 @@ static bool may_matter(void *arg, uint32_t tgid)
 	return false;
 }
 
+/* A process that ran before the agent. */
+static bool look_now(void *arg, uint32_t tgid)
+{
+	struct agent *a = arg;
+
+	if (!may_matter(a, tgid))
+		return false;
+	look_for_go(a, tgid, a->tls.mode);
+	return true;
+}
+
 /* Why a header is not to be put in here, or NULL. */
 static const char *refuse_injection(const struct rs_config *cfg)
 {
@@ -465,11 +484,10 @@ static int start_kernel(struct agent *a)
 		rs_error("%s", err.msg);
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
 	}
-	rs_gos_init(&a->gos, a->kernel, opts.cfg.tls, &a->pl.n);
-	rs_gos_look_all(&a->gos, may_matter, a);
+	rs_gos_init(&a->gos, a->kernel, &a->pl.n);
 	rs_tls_init(&a->tls, a->kernel, (enum rs_tls_mode)a->cfg->tls, a->cfg->tls_exclude,
 		    &a->pl.n);
-	rs_tls_look_all(&a->tls, may_matter, a);
+	rs_tls_look_all(&a->tls, look_now, a);
 	return !a->record && tell_ports(a) ? RS_EXIT_FAILED : RS_EXIT_OK;
 }
 
@@ -591,6 +609,7 @@ static void on_status(void *arg, struct rs_status *s)
 		.rights = &a->rights,
 		.k8s = &a->k8s,
 		.tls = &a->tls,
+		.gos = &a->gos,
 	};
 
 	s->command = rs_command_info[cfg->command].name;

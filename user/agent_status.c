@@ -37,29 +37,47 @@ static const char *const tls_states[] = {
 	[RS_TLS_FAILED] = "failed",
 };
 
+/* What of a Go program is followed. */
+static size_t go_of(const struct rs_gos *gos, uint32_t tgid, char *text, size_t len)
+{
+	struct rs_gos_info go;
+
+	if (!rs_gos_process(gos, tgid, &go))
+		return 0;
+	if (!go.followed)
+		return (size_t)snprintf(text, len, "crypto/tls (%s): failed: %s", go.version,
+					"this release of Go is not known yet");
+	return (size_t)snprintf(text, len, "crypto/tls (%s): %s", go.version,
+				go.tls ? "hooked: at calls in Read and Write"
+				       : "goroutines are followed, plain text is not seen");
+}
+
 /* "openssl (/usr/lib/libssl.so.3): hooked: how; …", or "". */
 static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
-			  const struct rs_tls_watch *w)
+			  const struct rs_agent_view *v)
 {
 	struct rs_tls_info info[RS_TLS_PER_PROC];
 	char text[1024] = "";
 	bool excluded;
-	size_t n = rs_tls_process(w, p->tgid, info, &excluded), at = 0;
+	size_t n = rs_tls_process(v->tls, p->tgid, info, &excluded), at;
 
 	if (excluded)
 		return "left alone, as --tls-exclude says";
+	at = go_of(v->gos, p->tgid, text, sizeof(text));
 	for (size_t i = 0; i < n && at < sizeof(text); i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s): %s: %s",
-				       i ? "; " : "", info[i].library, info[i].path,
+				       at ? "; " : "", info[i].library, info[i].path,
 				       tls_states[info[i].state], info[i].why);
 	return rs_status_str(s, str_c(text));
 }
 
 /* Why the plain text of its TLS is not seen. */
 static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
-			      const struct rs_tls_watch *w)
+			      const struct rs_agent_view *v)
 {
+	const struct rs_tls_watch *w = v->tls;
 	struct rs_tls_info info[RS_TLS_PER_PROC];
+	struct rs_gos_info go;
 	char text[512];
 	bool excluded;
 	size_t n = rs_tls_process(w, p->tgid, info, &excluded);
@@ -70,6 +88,8 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 		return "TLS, but probes in programs are not possible here; see `ringspan check`";
 	if (excluded)
 		return "TLS, which --tls-exclude leaves alone";
+	if (rs_gos_process(v->gos, p->tgid, &go) && !go.followed)
+		return "TLS of Go, of a release that is not known yet: plain text is not seen";
 	for (size_t i = 0; i < n; i++) {
 		if (info[i].state == RS_TLS_HOOKED)
 			return "TLS: its plain text is seen from the next read or write on";
@@ -85,7 +105,7 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 
 /* Why there are no spans of a process that has connections. */
 static const char *why_not(struct rs_status *s, const struct rs_proc *p,
-			   const struct rs_tls_watch *w)
+			   const struct rs_agent_view *v)
 {
 	uint32_t known = 0, undecided = 0, opaque = 0;
 	struct rs_list *pos;
@@ -105,7 +125,7 @@ static const char *why_not(struct rs_status *s, const struct rs_proc *p,
 		undecided += c->l7.phase == RS_L7_DETECT;
 	}
 	if (opaque)
-		return why_opaque(s, p, w);
+		return why_opaque(s, p, v);
 	if (known)
 		return "connections were open before; their next request will be seen";
 	return undecided ? "too few bytes yet to know the protocol"
@@ -144,12 +164,11 @@ static void add_services(struct rs_status *s, const struct rs_services *from)
 		to->row = row;
 }
 
-static void add_processes(struct rs_status *s, const struct rs_procs *ps,
-			  const struct rs_tls_watch *w)
+static void add_processes(struct rs_status *s, const struct rs_agent_view *v)
 {
 	struct rs_list *pos;
 
-	rs_list_for_each (pos, &ps->lru) {
+	rs_list_for_each (pos, &v->pl->procs.lru) {
 		const struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
 		struct rs_status_process *to;
 
@@ -165,8 +184,8 @@ static void add_processes(struct rs_status *s, const struct rs_procs *ps,
 		to->requests = p->requests;
 		to->spans = p->spans;
 		to->errors = p->errors;
-		to->why_not = why_not(s, p, w);
-		to->tls = tls_of(s, p, w);
+		to->why_not = why_not(s, p, v);
+		to->tls = tls_of(s, p, v);
 		to->plain_bytes = p->plain_bytes;
 		to->rule = p->decision.rule ? rs_status_str(s, str_c(p->decision.rule->where)) : "";
 		to->traced = rs_decision_traced(&p->decision);
@@ -288,7 +307,7 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	s->last_span_age_ns = age(v->now_ns, v->pl->last_span_ns);
 	s->connections = v->pl->conns.pool.in_use;
 	add_probes(s, v->kernel);
-	add_processes(s, &v->pl->procs, v->tls);
+	add_processes(s, v);
 	add_services(s, &v->pl->services);
 	add_protocols(s, v->pl);
 	rs_pipeline_gauges(v->pl);

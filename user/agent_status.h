@@ -10,6 +10,7 @@
 #include "pipeline.h"
 #include "sandbox/sandbox.h"
 #include "status/status.h"
+#include "go/gos.h"
 #include "tls/tls.h"
 
 struct rs_agent_view {
@@ -23,6 +24,7 @@ struct rs_agent_view {
 	const struct rs_sandbox *rights;
 	const struct rs_k8s *k8s;
 	const struct rs_tls_watch *tls;
+	const struct rs_gos *gos;
 };
 
 /* s comes from rs_status_init(). */

@@ -79,7 +79,8 @@ struct rs_pipeline {
 	/* A process begins TLS on a connection; opaque: earlier ones showed no plain text. NULL: nobody asks. */
 	void (*does_tls)(void *arg, uint32_t tgid, bool opaque);
 	void *does_tls_arg;
-	const struct rs_pods *peers[RS_PEERS]; /* the caller's: whose address is it? In this order; NULL: no more */
+	const struct rs_pods *peers
+		[RS_PEERS]; /* the caller's: whose address is it? In this order; NULL: no more */
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */
 	/* The batch is full: send its spans. It is reset when the call returns. */
 	void (*flush)(void *arg, const struct rs_batch *b);

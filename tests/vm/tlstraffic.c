@@ -67,9 +67,11 @@ static int ask(const struct sockaddr_in *to)
 		if (SSL_connect(s) != 1)
 			return 3;
 		for (int k = 0; k < REQUESTS; k++) {
-			int n = snprintf(buf, sizeof(buf), "GET /%d/%d HTTP/1.1\r\nHost: localhost\r\n\r\n", i, k);
+			int n = snprintf(buf, sizeof(buf),
+					 "GET /%d/%d HTTP/1.1\r\nHost: localhost\r\n\r\n", i, k);
 
-			if (SSL_write(s, buf, n) != n || SSL_read(s, buf, sizeof(buf)) != sizeof(answer) - 1)
+			if (SSL_write(s, buf, n) != n ||
+			    SSL_read(s, buf, sizeof(buf)) != sizeof(answer) - 1)
 				return 4;
 		}
 		SSL_shutdown(s);
@@ -81,7 +83,8 @@ static int ask(const struct sockaddr_in *to)
 
 int main(void)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(at);
 	int listener = socket(AF_INET, SOCK_STREAM, 0), status = 0, rc;
 	pid_t server;

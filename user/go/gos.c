@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gos.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,16 +19,18 @@
 
 #define LINGER_NS 30000000000ull /* a program that has ended may be started again */
 
-/* An executable that processes run, or did; go: it is a Go program that can be followed. */
+/* An executable that processes run, or did; version: of Go, or empty. */
 struct file {
 	struct rs_list known;
 	dev_t dev;
 	ino_t ino;
 	struct timespec changed; /* without a process, the number can be another file's */
-	bool go;
+	bool go;		 /* it can be followed */
 	uint32_t procs;
 	uint64_t unused_ns; /* since when no process runs it */
+	char version[32];
 	struct rs_bpf_go layout;
+	bool tls_tried;
 	struct rs_uprobe *tasks, *tls; /* NULL: nothing to attach, or refused */
 };
 
@@ -39,9 +40,9 @@ struct proc {
 	struct file *file;
 };
 
-void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, bool tls, struct rs_counters *n)
+void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, struct rs_counters *n)
 {
-	*gs = (struct rs_gos){ .kernel = kernel, .tls = tls, .n = n };
+	*gs = (struct rs_gos){ .kernel = kernel, .n = n };
 	rs_map_init(&gs->by_tgid, RS_GO_PROCS);
 	rs_pool_init(&gs->procs, sizeof(struct proc), RS_GO_PROCS);
 	rs_pool_init(&gs->files, sizeof(struct file), RS_GO_FILES);
@@ -139,8 +140,8 @@ static struct file *room(struct rs_gos *gs)
 	return rs_pool_get(&gs->files);
 }
 
-/* Is it a Go program, and where does one look? */
-static void study(struct rs_gos *gs, struct file *f, int fd, const char *path)
+/* Is it a Go program, and where does one look? Attaches what is not attached yet. */
+static void study(struct rs_gos *gs, struct file *f, int fd, const char *path, bool tls)
 {
 	struct rs_go_program *g = malloc(sizeof(*g));
 	struct rs_elf *e = NULL;
@@ -150,21 +151,28 @@ static void study(struct rs_gos *gs, struct file *f, int fd, const char *path)
 		r = rs_go_inspect(e, g);
 	rs_elf_close(e);
 	if (!r) {
+		if (!f->go) {
+			f->tasks =
+				attach(gs, g, path, RS_UPROBE_rs_go_task, RS_GO_CALLS, RS_GO_SENDS);
+			gs->n->v[RS_C_GO_PROGRAMS]++;
+		}
+		if (tls) {
+			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
+			f->tls_tried = true;
+		}
 		f->go = true;
 		f->layout = g->layout;
-		f->tasks = attach(gs, g, path, RS_UPROBE_rs_go_task, RS_GO_CALLS, RS_GO_SENDS);
-		if (gs->tls)
-			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
-		gs->n->v[RS_C_GO_PROGRAMS]++;
 	} else if (r == -ENOTSUP || r == -EBADMSG) {
 		gs->n->v[RS_C_GO_UNKNOWN]++;
 		rs_debug("%s: %s cannot be followed: %s", path, r == -ENOTSUP ? g->version : "Go",
 			 strerror(-r));
 	}
+	if (!r || r == -ENOTSUP)
+		memcpy(f->version, g->version, sizeof(f->version));
 	free(g);
 }
 
-static struct file *file_of(struct rs_gos *gs, uint32_t tgid)
+static struct file *file_of(struct rs_gos *gs, uint32_t tgid, bool tls)
 {
 	struct file *f = NULL;
 	struct stat st;
@@ -175,21 +183,23 @@ static struct file *file_of(struct rs_gos *gs, uint32_t tgid)
 	if (stat(path, &st))
 		return NULL;
 	f = known_file(gs, &st);
-	if (f)
+	if (f && (!f->go || !tls || f->tls_tried))
 		return f;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0)
+		return f;
+	if (!f && fstat(fd, &st) == 0) {
 		f = room(gs);
-	if (f) {
-		*f = (struct file){ .dev = st.st_dev,
-				    .ino = st.st_ino,
-				    .changed = st.st_ctim,
-				    .unused_ns = rs_clock_mono() };
-		rs_list_add_tail(&gs->known, &f->known);
-		study(gs, f, fd, path);
+		if (f) {
+			*f = (struct file){ .dev = st.st_dev,
+					    .ino = st.st_ino,
+					    .changed = st.st_ctim,
+					    .unused_ns = rs_clock_mono() };
+			rs_list_add_tail(&gs->known, &f->known);
+		}
 	}
+	if (f)
+		study(gs, f, fd, path, tls);
 	close(fd);
 	return f;
 }
@@ -208,7 +218,7 @@ static struct proc *new_proc(struct rs_gos *gs, uint32_t tgid, struct file *f)
 	return p;
 }
 
-void rs_gos_look(struct rs_gos *gs, uint32_t tgid)
+void rs_gos_look(struct rs_gos *gs, uint32_t tgid, bool tls)
 {
 	struct proc *p;
 	struct file *f;
@@ -216,30 +226,26 @@ void rs_gos_look(struct rs_gos *gs, uint32_t tgid)
 	if (!gs->kernel)
 		return;
 	p = rs_map_get(&gs->by_tgid, tgid);
-	f = file_of(gs, tgid);
+	f = file_of(gs, tgid, tls);
 	if (p && p->file != f) {
 		forget(gs, p);
 		p = NULL;
 	}
-	if (f && f->go && !p)
+	if (f && *f->version && !p)
 		p = new_proc(gs, tgid, f);
-	if (p) /* a refusal costs its goroutines */
+	if (p && f->go) /* a refusal costs its goroutines */
 		(void)rs_kernel_go(gs->kernel, tgid, &f->layout);
 }
 
-void rs_gos_look_all(struct rs_gos *gs, bool (*wanted)(void *arg, uint32_t tgid), void *arg)
+bool rs_gos_process(const struct rs_gos *gs, uint32_t tgid, struct rs_gos_info *ret)
 {
-	struct dirent *d;
-	DIR *dir = gs->kernel ? opendir("/proc") : NULL;
+	const struct proc *p = rs_map_get(&gs->by_tgid, tgid);
 
-	while (dir && (d = readdir(dir))) {
-		uint32_t tgid = (uint32_t)strtoul(d->d_name, NULL, 10);
-
-		if (tgid && wanted(arg, tgid))
-			rs_gos_look(gs, tgid);
-	}
-	if (dir)
-		closedir(dir);
+	if (p)
+		*ret = (struct rs_gos_info){ .version = p->file->version,
+					     .followed = p->file->go,
+					     .tls = p->file->tls != NULL };
+	return p != NULL;
 }
 
 void rs_gos_tick(struct rs_gos *gs)

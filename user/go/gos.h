@@ -16,7 +16,6 @@ struct rs_kernel;
 
 struct rs_gos {
 	struct rs_kernel *kernel;
-	bool tls; /* crypto/tls too */
 	struct rs_map by_tgid;
 	struct rs_pool procs, files;
 	struct rs_list known; /* executables, the one longest not asked for first */
@@ -28,14 +27,21 @@ struct rs_gos {
 #define RS_GO_FILES 512
 
 /* kernel may be NULL: then nothing is done. */
-void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, bool tls, struct rs_counters *n);
+void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, struct rs_counters *n);
 void rs_gos_release(struct rs_gos *gs);
 
-/* A process is seen for the first time, or has become another program. Cheap for what is no Go program. */
-void rs_gos_look(struct rs_gos *gs, uint32_t tgid);
-/* Every process that runs now, and that `wanted` says yes to. */
-void rs_gos_look_all(struct rs_gos *gs, bool (*wanted)(void *arg, uint32_t tgid), void *arg);
+/* A process is seen for the first time, or has become another program. tls: its plain text is wanted, of all that
+ * run the same executable. Cheap for what is no Go program. */
+void rs_gos_look(struct rs_gos *gs, uint32_t tgid, bool tls);
 /* Call now and then: gives up what no process runs any more. */
 void rs_gos_tick(struct rs_gos *gs);
+
+/* For status. False: it is no Go program. */
+struct rs_gos_info {
+	const char *version; /* "go1.26.8"; valid until the next call of another function */
+	bool followed; /* its goroutines are known; false: a release that is not known, or before 1.18 */
+	bool tls;      /* and the plain text of crypto/tls */
+};
+bool rs_gos_process(const struct rs_gos *gs, uint32_t tgid, struct rs_gos_info *ret);
 
 #endif

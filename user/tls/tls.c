@@ -18,7 +18,7 @@
 #include "price.h"
 
 #define LINGER_NS      30000000000ull /* probes stay for so long after the last process */
-#define SWEEP_NS	1000000000ull
+#define SWEEP_NS       1000000000ull
 #define AGAIN_TIMES    8     /* a process that does TLS is looked at again at most so often */
 #define PRICE_MAX_NS   15000 /* --tls auto: of one call */
 #define PRICE_CHEAP_NS 1000  /* when it could not be measured: */
@@ -288,7 +288,7 @@ static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, u
 
 /* -- processes -- */
 
-static bool excluded(const struct rs_tls_watch *w, const char *exe)
+static bool named(const struct rs_tls_watch *w, const char *exe)
 {
 	const char *slash = strrchr(exe, '/'), *name = slash ? slash + 1 : exe;
 	struct str left = w->exclude;
@@ -307,6 +307,19 @@ static bool excluded(const struct rs_tls_watch *w, const char *exe)
 		left = str_from(left, n < left.len ? n + 1 : n);
 	}
 	return false;
+}
+
+bool rs_tls_excluded(const struct rs_tls_watch *w, uint32_t tgid)
+{
+	char path[40], exe[512];
+	ssize_t n;
+
+	if (!w->exclude.len)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	return named(w, exe);
 }
 
 static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path, uint32_t tgid)
@@ -365,7 +378,7 @@ static void search(struct rs_tls_watch *w, struct proc *p, enum what what)
 	if (n < 0) /* a kernel thread, or gone */
 		return;
 	l.exe[n] = 0;
-	p->excluded = p->mode == RS_TLS_NEVER || excluded(w, l.exe);
+	p->excluded = p->mode == RS_TLS_NEVER || named(w, l.exe);
 	if (p->excluded)
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -446,8 +459,6 @@ void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t 
 	struct dirent *d;
 	DIR *dir;
 
-	if (!w->kernel)
-		return;
 	dir = opendir("/proc");
 	if (!dir)
 		return;

@@ -47,8 +47,8 @@ struct rs_tls_watch {
 	struct rs_pool procs, files;
 	struct rs_list live;  /* processes */
 	struct rs_list known; /* files, the one longest not asked for first */
-	bool later;	   /* some process is to be looked at again at the next tick */
-	uint64_t swept_ns; /* when ended processes were looked for */
+	bool later;	      /* some process is to be looked at again at the next tick */
+	uint64_t swept_ns;    /* when ended processes were looked for */
 	struct rs_counters *n;
 };
 
@@ -63,6 +63,8 @@ void rs_tls_release(struct rs_tls_watch *w);
 void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode);
 /* It has just executed a program: looks into that alone, the rest is loaded later. */
 void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid);
+/* Does --tls-exclude name its executable? */
+bool rs_tls_excluded(const struct rs_tls_watch *w, uint32_t tgid);
 /* It does TLS: looks for its library if none is known, or if there was TLS that none of them did (opaque). */
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque);
 /* Every process that runs now, and that `wanted` (NULL: all) says yes to. */
