@@ -38,10 +38,10 @@ http {{
 """
 
 
-def nginx(place, name, port, up, keep=""):
-    conf = place.path(name + ".conf")
+def nginx(place, name, port, up, keep="", conf=NGINX):
+    text, conf = conf, place.path(name + ".conf")
     with open(conf, "w") as f:
-        f.write(NGINX.format(dir=place.dir, name=name, port=port, up=up, keep=keep))
+        f.write(text.format(dir=place.dir, name=name, port=port, up=up, keep=keep))
     process = place.spawn(["nginx", "-c", conf, "-p", place.dir, "-e", place.path(name + ".err")],
                           stderr=subprocess.DEVNULL)
     harness.wait_until("nginx", lambda: up_and(port) and len(tree(process.pid)) == 3, 10)
@@ -106,6 +106,43 @@ def uwsgi(place, port, up):
     return process
 
 
+PHP_POOL = '''
+[global]
+error_log = {dir}/fpm.log
+daemonize = no
+[www]
+listen = {dir}/fpm.sock
+listen.mode = 0666
+user = root
+group = root
+pm = static
+pm.max_children = 4
+'''
+
+FASTCGI = '''
+    location /r/ {{ fastcgi_pass unix:{dir}/fpm.sock; include /etc/nginx/fastcgi_params;
+      fastcgi_param SCRIPT_FILENAME @HERE@/call.php; fastcgi_param BACKEND {up}; }}
+'''
+
+
+def fpm():
+    found = sorted(glob.glob("/usr/sbin/php-fpm*"))
+    return found[-1] if found and shutil.which("nginx") else None
+
+
+def php_fpm(place, port, up):
+    """nginx and PHP-FPM behind it, by a Unix socket."""
+    with open(place.path("fpm.conf"), "w") as f:
+        f.write(PHP_POOL.format(dir=place.dir))
+    os.chmod(place.dir, 0o755)
+    process = place.spawn([fpm(), "-R", "-F", "-y", place.path("fpm.conf")], stderr=subprocess.DEVNULL)
+    harness.wait_until("php-fpm", lambda: os.path.exists(place.path("fpm.sock")) and len(tree(process.pid)) == 5)
+    conf = NGINX.replace("    location / {{", FASTCGI.replace("@HERE@", HERE) + "    location / {{")
+    web = nginx(place, "web", port, up, conf=conf)
+    process.also = tree(web.pid)
+    return process
+
+
 def has(*names):
     return lambda: all(shutil.which(n) for n in names)
 
@@ -128,6 +165,7 @@ PROGRAMS = {
     "java pool": ("r", lambda: jdk(11), lambda p, port, up: java(p, port, up, "32")),
     "java virtual": ("r", lambda: jdk(21), lambda p, port, up: java(p, port, up, "virtual", 21)),
     "uwsgi": ("r", has("uwsgi"), uwsgi),
+    "php-fpm": ("r", fpm, php_fpm),
 }
 
 
@@ -203,7 +241,7 @@ def main():
                 up, port = harness.free_port(), harness.free_port()
                 nginx(place, "backend", up, up)
                 process = start(place, port, up)
-                n = measure(place, name, port, way, tree(process.pid), connections, args.seconds)
+                n = measure(place, name, port, way, tree(process.pid) + getattr(process, "also", []), connections, args.seconds)
                 calls = n["calls"] or 1
                 print(f"{name:<20}{connections:>6}{n['server']:>10}{n['calls']:>9}" +
                       "".join(f"{100 * n[k] / calls:>9.2f}" for k in ("right", "none", "wrong")), flush=True)

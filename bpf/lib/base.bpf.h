@@ -13,6 +13,7 @@
 #include "shared/events.h"
 
 /* Macros of the kernel's own headers, which BTF does not carry. */
+#define EPIPE	     32
 #define AF_UNIX	     1
 #define AF_INET	     2
 #define AF_INET6     10

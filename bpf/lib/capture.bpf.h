@@ -119,6 +119,26 @@ static __always_inline bool rs_pipelined(const struct rs_scratch *s, __u32 end, 
 	return end < cap && rs_is_request(s, 0, cap) && rs_is_request(s, end, cap);
 }
 
+/*
+ * Bytes of a FastCGI request's head: its BEGIN_REQUEST, its first PARAMS and the header of the one that ends them. 0:
+ * no such begins here. Binary, so no blank line ends it, but its length is written; who reads record by
+ * record sees that later, and has all copied that it reads before it answers.
+ */
+static __always_inline __u32 rs_fastcgi_head(const struct rs_scratch *s, __u32 n)
+{
+	__u32 all = RS_HEAD_MAX;
+
+	if (n < 8 || *(const __u16 *)s->data != 0x0101 || *(const __u16 *)&s->data[4] != 0x0800 ||
+	    s->data[6])
+		return 0;
+	if (n >= 24) {
+		if (*(const __u16 *)&s->data[16] != 0x0401)
+			return 0;
+		all = 24 + (s->data[20] << 8 | s->data[21]) + s->data[22] + 8;
+	}
+	return all < rs_cfg.head_bytes ? all : rs_cfg.head_bytes;
+}
+
 /* Bytes that moved without an event: told as a transfer of now whose bytes were not seen. */
 static __noinline void rs_unseen(struct rs_conn *c, struct rs_scratch *s, __u32 len, __u32 seq,
 				 __u32 dir)
@@ -196,7 +216,7 @@ static __always_inline void rs_capture_frames(struct rs_conn *c, struct rs_scrat
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
 				       const struct rs_segment *seg, bool fetch)
 {
-	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open, seq;
+	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open, seq, binary;
 	__u64 off = rs_take(&c->off[dir], len, fetch), skip;
 	bool fresh = c->turn != dir + 1;
 
@@ -258,6 +278,9 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.len = len;
 	s->ev.cap = cap;
 	open = fresh ? 0 : c->head[dir];
+	binary = fresh ? rs_fastcgi_head(s, cap) : c->nl[dir] == RS_NL_BINARY ? open : 0;
+	if (binary)
+		open = binary > cap ? binary - cap : 0;
 	/* Said here, not by user space: what follows at once is framing too, in both directions. */
 	if (rs_begins_frames(s, cap, off)) {
 		c->whole = 1;
@@ -273,7 +296,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		if (!fresh && rs_is_request(s, 0, cap))
 			c->whole = 1;
 	}
-	if (open && !c->whole) {
+	if (open && !c->whole && !binary) {
 		__u32 end = rs_blank_line(slot, cap, c->nl[dir]);
 
 		if (end) {
@@ -291,6 +314,8 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		open = rs_cfg.head_bytes;
 	if (!open || cap == len) {
 		c->head[dir] = open;
+		if (binary)
+			c->nl[dir] = RS_NL_BINARY;
 		if (cap < len)
 			rs_tail(s, slot, pos + len, len);
 		rs_emit_data(s);
@@ -305,15 +330,15 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->rest = len - cap;
 	s->head = open;
 	s->nl = c->nl[dir];
-	s->whole = c->whole;
-	if (s->whole)
+	s->whole = binary ? RS_WHOLE_BINARY : c->whole;
+	if (s->whole && !binary)
 		s->head = RS_WHOLE_MAX;
 	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX + 2; i++) {
 		if (!rs_part(slot))
 			break;
 	}
 	c->head[dir] = s->head;
-	c->nl[dir] = s->nl;
+	c->nl[dir] = binary ? RS_NL_BINARY : s->nl;
 }
 
 #endif

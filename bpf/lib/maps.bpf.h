@@ -35,7 +35,7 @@ struct rs_conn {
 	__u32 runq_tid;
 	__u32 seq_in; /* TCP, socket backend: sequence number of the next byte to be read */
 	__u32 reader; /* thread that reads; 0: none yet */
-	__u8 nl[2];   /* the last byte of an open head was a newline */
+	__u8 nl[2];   /* of an open head: the last byte was a newline; or RS_NL_BINARY */
 	__u8 turn;    /* direction of the last segment + 1 */
 	__u8 opened;  /* OPEN was emitted */
 	__u8 closed;  /* 1 << enum rs_ev_how, emitted */
@@ -53,6 +53,9 @@ struct rs_conn {
 	__u32 verdict_epoch; /* rs_verdict_epoch + 1 when tgid was last found not to be excluded */
 	__u32 pad2_;
 };
+
+#define RS_WHOLE_BINARY 2
+#define RS_NL_BINARY	2
 
 /* One record under construction, and where its bytes are in user memory. */
 struct rs_scratch {
@@ -81,7 +84,7 @@ struct rs_scratch {
 	__u32 rest;
 	__u32 head;
 	__u32 nl;
-	__u32 whole; /* of the connection */
+	__u32 whole; /* of the connection, or RS_WHOLE_BINARY: head bytes are to come, no blank line ends them */
 	__u64 wake;  /* flags for the next record */
 };
 

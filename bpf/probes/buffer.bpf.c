@@ -158,7 +158,8 @@ __noinline int rs_part(__u32 slot)
 	s->ev.cap = got;
 	s->ev.tail_len = 0;
 	if (!found && (!got || got >= s->head)) {
-		rs_count(RS_N_HEAD_CUT);
+		if (s->whole != RS_WHOLE_BINARY)
+			rs_count(RS_N_HEAD_CUT);
 		found = 1;
 	}
 	s->head = found ? 0 : s->head - got;
