@@ -71,13 +71,15 @@ LIB_SRC  := $(filter-out user/main.c,$(USER_SRC)) $(ENC_ONCE)
 # Encoders and their text pass are compiled once per SIMD level; encoders/registry.c picks one at start.
 LEVELLED := $(filter-out $(ENC_ONCE),$(ENC_SRC))
 ifeq ($(ARCH),x86)
-LEVELS   := base ssse3 avx2
+LEVELS   := base ssse3 avx2 avx512
 else
 LEVELS   := base
 endif
 base_CF  :=
 ssse3_CF := -mssse3
 avx2_CF  := -mavx2 -mbmi -mbmi2 -mlzcnt -mtune=haswell
+# Vectors stay 32 bytes wide: what counts is that bytes can be moved by a mask.
+avx512_CF := $(avx2_CF) -mpopcnt -mavx512bw -mavx512vl -mavx512vbmi2 -mprefer-vector-width=256
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(foreach l,$(LEVELS),$(LEVELLED:%.c=$(B)/%.$(l).o))
 BPF_SRC  := $(sort $(wildcard bpf/probes/*.bpf.c))
 SKEL     := $(BPF)/ringspan.skel.h

@@ -207,13 +207,14 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc < 5) {
-		fputs("usage: encode time|count|write FORMAT WORKLOAD SPANS [base|ssse3|avx2]\n",
+		fputs("usage: encode time|count|write FORMAT WORKLOAD SPANS [base|ssse3|avx2|avx512]\n",
 		      stderr);
 		return 2;
 	}
 	spans = atoi(argv[4]);
 	if (argc > 5)
-		level = !strcmp(argv[5], "avx2")    ? RS_SIMD_AVX2
+		level = !strcmp(argv[5], "avx512")  ? RS_SIMD_AVX512
+			: !strcmp(argv[5], "avx2")  ? RS_SIMD_AVX2
 			: !strcmp(argv[5], "ssse3") ? RS_SIMD_SSSE3
 						    : RS_SIMD_BASE;
 	for (int i = 0; i < ROTATE; i++) {

@@ -95,7 +95,8 @@ struct rs_encoder {
 enum rs_simd {
 	RS_SIMD_BASE, /* what every machine of the architecture has */
 	RS_SIMD_SSSE3,
-	RS_SIMD_AVX2, /* with BMI2 */
+	RS_SIMD_AVX2,	/* with BMI2 */
+	RS_SIMD_AVX512, /* with BW, VL and VBMI2: Ice Lake, Zen 4 */
 	RS_SIMD_COUNT,
 };
 
@@ -122,7 +123,9 @@ static inline int rs_encode(struct rs_encoder *e, struct rs_encode *run)
 
 #define RS_PASTE_(a, b) a##b
 #define RS_PASTE(a, b)	RS_PASTE_(a, b)
-#if defined(__AVX2__) && defined(__BMI2__)
+#if defined(__AVX512VBMI2__)
+#define RS_SYM(name) RS_PASTE(name, _avx512)
+#elif defined(__AVX2__) && defined(__BMI2__)
 #define RS_SYM(name) RS_PASTE(name, _avx2)
 #elif defined(__SSSE3__)
 #define RS_SYM(name) RS_PASTE(name, _ssse3)

@@ -6,7 +6,7 @@
 #if defined(__x86_64__)
 #define RS_ENCODER(file, name)                                                                     \
 	extern const struct rs_encoder_ops rs_encoder_##file##_base, rs_encoder_##file##_ssse3,    \
-		rs_encoder_##file##_avx2;
+		rs_encoder_##file##_avx2, rs_encoder_##file##_avx512;
 #else
 #define RS_ENCODER(file, name) extern const struct rs_encoder_ops rs_encoder_##file##_base;
 #endif
@@ -20,7 +20,8 @@ static const struct {
 #if defined(__x86_64__)
 #define RS_ENCODER(file, name)                                                                     \
 	{ name,                                                                                    \
-	  { &rs_encoder_##file##_base, &rs_encoder_##file##_ssse3, &rs_encoder_##file##_avx2 } },
+	  { &rs_encoder_##file##_base, &rs_encoder_##file##_ssse3, &rs_encoder_##file##_avx2,      \
+	    &rs_encoder_##file##_avx512 } },
 #else
 #define RS_ENCODER(file, name) { name, { &rs_encoder_##file##_base } },
 #endif
@@ -35,7 +36,10 @@ enum rs_simd rs_simd_best(void)
 #if defined(__x86_64__)
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
-		return RS_SIMD_AVX2;
+		return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+				       __builtin_cpu_supports("avx512vbmi2")
+			       ? RS_SIMD_AVX512
+			       : RS_SIMD_AVX2;
 	if (__builtin_cpu_supports("ssse3"))
 		return RS_SIMD_SSSE3;
 #endif

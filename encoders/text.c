@@ -199,7 +199,7 @@ char *RS_SYM(rs_text_raw_any)(char *p, const char *s, size_t len, bool final)
 }
 
 /* n bytes at s, which have been copied to p, with escapes put in at the bits of `special`. */
-static inline char *put_escapes(char *p, const char *s, uint32_t special, size_t n)
+static inline char *put_escapes_each(char *p, const char *s, uint32_t special, size_t n)
 {
 	size_t done = 0;
 
@@ -213,6 +213,39 @@ static inline char *put_escapes(char *p, const char *s, uint32_t special, size_t
 	}
 	return p + (n - done);
 }
+
+#ifdef __AVX512VBMI2__
+/*
+ * All of them at once: every byte gets a backslash in front, and those that are not wanted are squeezed out. What it
+ * costs does not depend on how many there are, nor on anything that would have to be predicted.
+ */
+static inline char *put_escapes(char *p, const char *s, uint32_t special, size_t n)
+{
+	/* \b \t \n . \f \r, by their low nibble */
+	const __m256i letters =
+		RS_VEC_TABLE(0, 0, 0, 0, 0, 0, 0, 0, 'b', 't', 'n', 0, 'f', 'r', 0, 0);
+	__m256i v = rs_vec_load(s), letter = _mm256_shuffle_epi8(letters, v);
+	__mmask32 control = _mm256_mask_cmplt_epu8_mask(special, v, rs_vec_all(0x20));
+	__mmask32 shorts = _mm256_mask_test_epi8_mask(
+		_mm256_mask_cmplt_epu8_mask(control, v, rs_vec_all(0x10)), letter, letter);
+	__mmask64 keep = _pdep_u64(special, 0x5555555555555555) | 0xaaaaaaaaaaaaaaaa;
+	__m512i wide;
+
+	if (__builtin_expect(control != shorts, 0))
+		return put_escapes_each(p, s, special, n); /* \u00xx: rare */
+	v = _mm256_mask_mov_epi8(v, shorts, letter);
+	wide = _mm512_slli_epi16(_mm512_cvtepu8_epi16(v), 8);
+	wide = _mm512_or_si512(wide, _mm512_set1_epi16('\\'));
+	keep = _bzhi_u64(keep, (unsigned)(2 * n));
+	_mm512_storeu_si512(p, _mm512_maskz_compress_epi8(keep, wide));
+	return p + _mm_popcnt_u64(keep);
+}
+/* So no branch looks for vectors without any: it would be wrong every other time. */
+#define LOOK_FOR_PLAIN false
+#else
+#define LOOK_FOR_PLAIN true
+#define put_escapes    put_escapes_each
+#endif
 
 char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final)
 {
@@ -232,7 +265,7 @@ char *RS_SYM(rs_text_json_any)(char *p, const char *s, size_t len, bool final)
 			n = len;
 			odd = rs_vec_first(odd, n);
 		}
-		if (!odd) {
+		if (LOOK_FOR_PLAIN && !odd) {
 			p += n;
 			continue;
 		}

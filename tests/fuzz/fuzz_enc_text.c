@@ -11,7 +11,7 @@
 
 typedef char *text_fn(char *p, const char *s, size_t len, bool final);
 #if defined(__x86_64__)
-#define LEVELS(X) X(base) X(ssse3) X(avx2)
+#define LEVELS(X) X(base) X(ssse3) X(avx2) X(avx512)
 #else
 #define LEVELS(X) X(base)
 #endif

@@ -14,7 +14,9 @@
 
 typedef char *text_fn(char *p, const char *s, size_t len, bool final);
 #if defined(__x86_64__)
-#define LEVELS(X) X(base, RS_SIMD_BASE) X(ssse3, RS_SIMD_SSSE3) X(avx2, RS_SIMD_AVX2)
+#define LEVELS(X)                                                                                  \
+	X(base, RS_SIMD_BASE)                                                                      \
+	X(ssse3, RS_SIMD_SSSE3) X(avx2, RS_SIMD_AVX2) X(avx512, RS_SIMD_AVX512)
 #else
 #define LEVELS(X) X(base, RS_SIMD_BASE)
 #endif
