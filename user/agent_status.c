@@ -73,7 +73,7 @@ static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
 
 /* Why the plain text of its TLS is not seen. */
 static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
-			      const struct rs_agent_view *v)
+			      const struct rs_agent_view *v, const struct rs_tls_facts *f)
 {
 	const struct rs_tls_watch *w = v->tls;
 	struct rs_tls_info info[RS_TLS_PER_PROC];
@@ -94,12 +94,14 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 		if (info[i].state == RS_TLS_HOOKED)
 			return "TLS: its plain text is seen from the next read or write on";
 	}
-	if (!n && strncmp(p->comm, "java", sizeof(p->comm)) == 0)
-		return "TLS of Java's own, which is compiled while it runs: there is no place for a probe; "
-		       "handshakes are seen";
-	if (!n)
-		return "TLS by a library that is not known, or that has no symbols: plain text is not seen";
-	snprintf(text, sizeof(text), "TLS, %s: %s", info[0].library, info[0].why);
+	if (n)
+		snprintf(text, sizeof(text), "TLS, %s: %s", info[0].library, info[0].why);
+	else
+		snprintf(text, sizeof(text), "TLS %.*s%s%s: %s", STR_ARG(rs_tls_version_name(f->version)),
+			 f->server_name[0] ? " to " : "", f->server_name,
+			 strncmp(p->comm, "java", sizeof(p->comm)) == 0
+				 ? "Java's own is compiled while it runs, there is no place for a probe; only handshakes are seen"
+				 : "by a library that is not known, or that has no symbols; only handshakes are seen");
 	return rs_status_str(s, str_c(text));
 }
 
@@ -107,7 +109,8 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 static const char *why_not(struct rs_status *s, const struct rs_proc *p,
 			   const struct rs_agent_view *v)
 {
-	uint32_t known = 0, undecided = 0, opaque = 0;
+	const struct rs_conn *opaque = NULL;
+	uint32_t known = 0, undecided = 0;
 	struct rs_list *pos;
 	char text[256];
 
@@ -120,12 +123,13 @@ static const char *why_not(struct rs_status *s, const struct rs_proc *p,
 	rs_list_for_each (pos, &p->conns) {
 		const struct rs_conn *c = rs_list_entry(pos, struct rs_conn, of_proc);
 
-		opaque += c->info.tls && !c->plain;
+		if (c->info.tls && !c->plain)
+			opaque = c;
 		known += rs_l7_proto(&c->l7) != NULL;
 		undecided += c->l7.phase == RS_L7_DETECT;
 	}
 	if (opaque)
-		return why_opaque(s, p, v);
+		return why_opaque(s, p, v, &opaque->info.facts);
 	if (known)
 		return "connections were open before; their next request will be seen";
 	return undecided ? "too few bytes yet to know the protocol"

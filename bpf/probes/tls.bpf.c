@@ -91,23 +91,25 @@ int rs_tls_enter(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Which connection is the session on? */
-static __always_inline void place(struct rs_tls *s, struct rs_tls_thread *t,
+/* Which connection is the session on? True: what this call moved went over it since the last one. */
+static __always_inline bool place(struct rs_tls *s, struct rs_tls_thread *t,
 				  const struct rs_tls_call *call, __u32 dir)
 {
-	bool nested = t->n[dir] != call->n;
+	bool nested = t->n[dir] != call->n, fresh = nested;
 
 	if (nested) {
 		rs_tls_place(s, t->conn[dir]);
 		s->direct = 1;
 	} else if (dir == RS_DIR_IN) {
-		if (call->n != t->taken && !s->direct)
+		fresh = call->n != t->taken && !s->direct;
+		if (fresh)
 			rs_tls_place(s, t->conn[dir]);
 	} else if (!s->c.id) { /* it writes first: on what the handshake came by */
 		rs_tls_place(s, t->conn[RS_DIR_IN]);
 	}
 	if (dir == RS_DIR_IN)
 		t->taken = t->n[RS_DIR_IN];
+	return fresh;
 }
 
 SEC("uprobe")
@@ -119,6 +121,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 	struct rs_segment seg = { .source = RS_SRC_TLS };
 	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
 	int ret = result(ctx, COOKIE_REG(cookie));
+	bool fresh;
 	struct rs_tls_thread *t;
 	struct rs_tls_call *call;
 	struct rs_tls *s;
@@ -133,7 +136,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 	s = rs_tls_get(key.tgid, call->obj);
 	if (!t || !s)
 		return 0;
-	place(s, t, call, dir);
+	fresh = place(s, t, call, dir);
 	if (ret <= 0)
 		return 0;
 	n = ret;
@@ -150,7 +153,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 	}
 	seg.dir = dir;
 	seg.len = n;
-	if (t->n[dir] != t->mark[dir]) {
+	if (fresh) {
 		seg.seq = t->seq[dir];
 		if (dir == RS_DIR_OUT)
 			seg.ts_ns = t->out_ns;
