@@ -11,7 +11,7 @@
 #define COOKIE_OUT   (1 << 16) /* it is a write */
 #define COOKIE_COUNTP                                                                              \
 	(1 << 17) /* the result only says whether; the count is where the fourth argument points */
-#define COOKIE_COUNT5 (1 << 18) /* with COUNTP: where the fifth points */
+#define COOKIE_COUNT5 (1 << 18)		/* with COUNTP: where the fifth points */
 #define COOKIE_REG(c) ((c) >> 24 & 0xf) /* number of the register that has the result; 0: its own */
 
 #if defined(__TARGET_ARCH_x86)

@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables of a Go program: its version (first byte odd) or its functions' names (even). */
+/* A Go program (first byte 0xff, then the file), or its tables: its version (odd) or its functions' names (even). */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "fuzz.h"
 #include "go/buildinfo.h"
 #include "go/pclntab.h"
+#include "go/program.h"
+#include "tls/elf.h"
+
+static void program(const uint8_t *data, size_t size)
+{
+	struct rs_go_program g;
+	struct rs_elf *e;
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, data, size) == (ssize_t)size && rs_elf_open(fd, &e) == 0) {
+		if (rs_go_inspect(e, &g) == 0)
+			FUZZ_CHECK(g.nplaces <= RS_GO_PLACES);
+		rs_elf_close(e);
+	}
+	close(fd);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -13,6 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
+	if (data[0] == 0xff) {
+		program(data + 1, size - 1);
+		return 0;
+	}
 	if (data[0] & 1) {
 		if (rs_go_buildinfo(in, &version) == 0) {
 			FUZZ_CHECK(version.ptr >= in.ptr &&

@@ -20,6 +20,7 @@ static struct rs_open *open_new(void)
 	assert_non_null(o);
 	o->x.request_done = true;
 	rs_list_init(&o->of_thread);
+	rs_list_init(&o->borrowers);
 	return o;
 }
 
@@ -349,6 +350,60 @@ static void test_messages(void **state)
 	free(o);
 }
 
+/* Tasks beside threads: what is lent, what is asked for others, and that nothing is left behind. */
+static void test_tasks(void **state)
+{
+	struct rs_counters n = { 0 };
+	struct rs_open *a = open_new(), *b = open_new();
+	struct rs_threads ts;
+	struct rs_thread *th;
+
+	(void)state;
+	rs_threads_init(&ts, 4, &n);
+	/* Numbers of tasks are each process's own, and no thread's. */
+	rs_thread_at(rs_thread_get(&ts, 1, rs_thread_id(10, 7)), a);
+	assert_null(rs_thread_find(&ts, 2, rs_thread_id(10, 7)));
+	assert_null(rs_thread_find(&ts, 1, 7));
+	/* Lent on, to those it makes and those they make; of two open requests, none. */
+	rs_thread_spawn(&ts, 1, 7, 8, 0);
+	rs_thread_spawn(&ts, 1, 8, 9, 0);
+	assert_ptr_equal(rs_thread_certain(rs_thread_find(&ts, 1, rs_thread_id(0, 9))), a);
+	rs_thread_at(rs_thread_find(&ts, 1, rs_thread_id(0, 7)), b);
+	rs_thread_spawn(&ts, 1, 7, 10, 0);
+	th = rs_thread_find(&ts, 1, rs_thread_id(0, 10));
+	assert_true(!th || !rs_thread_certain(th));
+	/* The request ends: those made for it are forgotten. */
+	rs_thread_leave(a);
+	rs_thread_reclaim(&ts, a);
+	assert_null(rs_thread_find(&ts, 1, rs_thread_id(0, 8)));
+	assert_null(rs_thread_find(&ts, 1, rs_thread_id(0, 9)));
+	/* More tasks than there is room for: a borrower that gives way is nobody's borrower. */
+	rs_thread_leave(b);
+	rs_thread_at(rs_thread_get(&ts, 1, rs_thread_id(0, 7)), a);
+	for (uint64_t task = 20; task < 40; task++) {
+		rs_thread_get(&ts, 1, rs_thread_id(0, 7));
+		rs_thread_spawn(&ts, 1, 7, task, 0);
+	}
+	assert_true(ts.pool.in_use <= 4);
+	rs_thread_leave(a);
+	rs_thread_reclaim(&ts, a);
+	assert_true(rs_list_empty(&a->borrowers));
+	/* What a task will write for others, by number; those before it were not sent. */
+	for (uint32_t i = 1; i <= 9; i += 2)
+		rs_thread_ask(&ts, 1, 50, i, 100 + i);
+	assert_int_equal(rs_thread_asks(&ts, 1, 50, 3), 103);
+	assert_int_equal(rs_thread_asks(&ts, 1, 50, 1), 0);
+	assert_int_equal(rs_thread_asks(&ts, 1, 50, 4), 0);
+	assert_int_equal(rs_thread_asks(&ts, 1, 50, 9), 109);
+	assert_int_equal(ts.asks.in_use, 0);
+	for (uint32_t i = 0; i < RS_THREAD_ASKS + 10; i++)
+		rs_thread_ask(&ts, 1, 50 + i % 8, i + 1, 1);
+	assert_true(ts.asks.in_use <= RS_THREAD_ASKS);
+	rs_threads_release(&ts);
+	free(a);
+	free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_thread_ids),  cmocka_unit_test(test_roots),
 		cmocka_unit_test(test_joins),	    cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_tasks),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

@@ -108,7 +108,9 @@ static bool find_places(struct search *s, uint64_t text)
 
 		if (s->callee[c->point] == UINT32_MAX)
 			continue;
-		code = rs_elf_code(s->e, text + c->start, c->end - c->start);
+		code = rs_elf_code(s->e, text + c->start,
+				   c->end - c->start < RS_ELF_FUNCTION_MAX ? c->end - c->start
+									   : RS_ELF_FUNCTION_MAX);
 		for (size_t at = 0; at < code.len && p->nplaces < RS_GO_PLACES; at++) {
 			if (is_call(code, at, code.va + at, target))
 				p->places[p->nplaces++] = (struct rs_go_place){

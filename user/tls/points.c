@@ -167,7 +167,7 @@ int rs_tls_add_function(struct rs_tls_points *p, const struct rs_elf *e, uint64_
 	if (r)
 		return r;
 	entry = rs_code_entry(&code, RS_REG_ARG1 | RS_REG_ARG2 |
-					     (flags & RS_TLS_COOKIE_COUNT5	? RS_REG_ARG5
+					     (flags & RS_TLS_COOKIE_COUNT5   ? RS_REG_ARG5
 					      : flags & RS_TLS_COOKIE_COUNTP ? RS_REG_ARG4
 									     : 0));
 	r = add_code_point(p, e, RS_UPROBE_rs_tls_enter, &entry, flags);

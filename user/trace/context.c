@@ -594,6 +594,7 @@ void rs_trace_conn_gone(struct rs_trace *t, struct rs_conn *c)
 
 void rs_trace_end(struct rs_trace *t, struct rs_open *o)
 {
+	struct rs_thread *server = o->served ? o->thread : NULL;
 	struct rs_list *pos, *tmp;
 
 	if (!o->has_request)
@@ -608,7 +609,8 @@ void rs_trace_end(struct rs_trace *t, struct rs_open *o)
 		th->ended_ns = o->x.end_ns;
 	}
 	rs_thread_leave(o);
-	rs_thread_reclaim(o);
+	rs_thread_reclaim(&t->threads, o);
+	rs_thread_forget(&t->threads, server);
 	rs_list_for_each_safe (pos, tmp, &o->children) {
 		rs_list_entry(pos, struct rs_open, of_parent)->parent = NULL;
 		rs_list_del(pos);

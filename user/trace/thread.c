@@ -52,12 +52,6 @@ static void give_back(struct rs_thread *th)
 	th->lent = NULL;
 }
 
-void rs_thread_reclaim(struct rs_open *o)
-{
-	while (!rs_list_empty(&o->borrowers))
-		give_back(rs_list_entry(o->borrowers.next, struct rs_thread, of_lent));
-}
-
 static void forget_ask(struct rs_threads *ts, struct rs_ask *a)
 {
 	rs_list_del(&a->list);
@@ -126,6 +120,28 @@ struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uin
 	return th && (!tgid || th->tgid == tgid) && th->id == id ? th : NULL;
 }
 
+void rs_thread_forget(struct rs_threads *ts, struct rs_thread *th)
+{
+	if (!th)
+		return;
+	forget_all(ts, th);
+	rs_list_del(&th->lru);
+	rs_map_del(&ts->by_id, key_of(th->tgid, th->id));
+	rs_pool_put(&ts->pool, th);
+}
+
+void rs_thread_reclaim(struct rs_threads *ts, struct rs_open *o)
+{
+	while (!rs_list_empty(&o->borrowers)) {
+		struct rs_thread *th = rs_list_entry(o->borrowers.next, struct rs_thread, of_lent);
+
+		if (rs_list_empty(&th->open))
+			rs_thread_forget(ts, th);
+		else
+			give_back(th);
+	}
+}
+
 struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t id)
 {
 	struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));
@@ -133,10 +149,8 @@ struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t i
 	if (!th) {
 		th = rs_pool_get(&ts->pool);
 		if (!th && !rs_list_empty(&ts->lru)) {
-			th = rs_list_entry(ts->lru.next, struct rs_thread, lru);
-			forget_all(ts, th);
-			rs_list_del(&th->lru);
-			rs_map_del(&ts->by_id, key_of(th->tgid, th->id));
+			rs_thread_forget(ts, rs_list_entry(ts->lru.next, struct rs_thread, lru));
+			th = rs_pool_get(&ts->pool);
 			ts->n->v[RS_C_TRACE_THREADS_EVICTED]++;
 		}
 		if (!th)

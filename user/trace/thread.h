@@ -95,8 +95,10 @@ void rs_thread_ask(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32
 		   uint64_t task);
 /* Who asks for the request that `writer` has written; 0: not known. Earlier ones were not sent: forgotten. */
 uint64_t rs_thread_asks(struct rs_threads *ts, uint32_t tgid, uint64_t writer, uint32_t stream);
-/* The request ends: it is lent to nobody any more. */
-void rs_thread_reclaim(struct rs_open *o);
+/* The request ends: it is lent to nobody any more. Tasks that were made for it alone are forgotten. */
+void rs_thread_reclaim(struct rs_threads *ts, struct rs_open *o);
+/* th will not be heard of again: the task that served one request, which has ended. NULL is fine. */
+void rs_thread_forget(struct rs_threads *ts, struct rs_thread *th);
 
 /* The request the thread works for, if that is certain; else NULL. */
 struct rs_open *rs_thread_certain(const struct rs_thread *th);
