@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two namespaces, two agents that know nothing of each other: how many server spans name the right client span?
 
-join.py [--seconds S] [--no-nat] [--no-loss]
+join.py [--by sequence|tcp-option|traceparent] [--seconds S] [--no-nat] [--no-loss]
 
-wrk in one network namespace, nginx in another, keep-alive, no context in the headers; one agent traces wrk, one nginx, both
-with --join cluster. The client asks a virtual address that is translated, and of what arrives at either end every
-hundredth packet is dropped (nftables), so that requests and answers are sent again. Right: the server span's
+wrk in one network namespace, nginx in another, keep-alive, no context in the headers; one agent traces wrk, one nginx,
+both with --join cluster (or, to compare, with what --inject puts on the wire). The client asks a virtual address that
+is translated, and of what arrives at either end every hundredth packet is dropped (nftables), so that requests and
+answers are sent again. Right: the server span's
 parent and trace ids are those of the client span with the same number in its path. Root; needs ip, tc, nft,
 nginx and wrk.
 """
@@ -70,7 +71,9 @@ def main():
     p.add_argument("--seconds", type=int, default=4)
     p.add_argument("--no-nat", action="store_true")
     p.add_argument("--no-loss", action="store_true")
+    p.add_argument("--by", choices=("sequence", "tcp-option", "traceparent"), default="sequence")
     args = p.parse_args()
+    how = ["--join", "cluster"] if args.by == "sequence" else ["--join", "off", "--inject", args.by, "--inject-force"]
     net, place = Net(not args.no_nat, not args.no_loss), harness.Place("join")
     try:
         conf = place.path("n.conf")
@@ -81,8 +84,8 @@ def main():
                               place.path("n.err")])
         harness.wait_until("nginx", lambda: len(parents.tree(server.pid)) == 3)
         pids = [x for pid in parents.tree(server.pid) for x in ("-p", str(pid))]
-        b = harness.Agent(place, "--join", "cluster", *pids, name="b")
-        a = harness.Agent(place, "--join", "cluster", "--comm", "wrk", name="a")
+        b = harness.Agent(place, *how, *pids, name="b")
+        a = harness.Agent(place, *how, "--comm", "wrk", name="a")
         where = f"http://{SERVER}:{PORT}" if args.no_nat else f"http://{VIRTUAL}"
         sh("ip", "netns", "exec", net.a, "env", "WAY=d", "wrk", "-t", "1", "-c", "16", "-d", f"{args.seconds}s", "-s",
            os.path.join(parents.HERE, "load.lua"), where)

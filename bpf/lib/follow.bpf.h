@@ -44,7 +44,7 @@ struct rs_request {
 	struct rs_ids in; /* its trace, if it is known or was made up */
 	__u32 tid, gen;
 	__u32 calls; /* under way for it */
-	__u32 pad_;
+	__u32 tgid;
 };
 
 struct rs_follow_thread {
@@ -82,6 +82,24 @@ struct {
 	__type(value, __u32);
 } rs_wanders SEC(".maps");
 #define RS_WANDERS 1000
+
+/* Requests that a process has open. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} rs_serving SEC(".maps");
+
+static __always_inline void rs_serves(__u32 tgid, int more)
+{
+	__u32 *n = bpf_map_lookup_elem(&rs_serving, &tgid), first = 1;
+
+	if (!n && more > 0)
+		bpf_map_update_elem(&rs_serving, &tgid, &first, BPF_NOEXIST);
+	else if (n && (more > 0 || *n))
+		__sync_fetch_and_add(n, more);
+}
 
 static __always_inline struct rs_follow_thread *rs_follow_thread(__u32 tid)
 {
@@ -131,6 +149,7 @@ static __always_inline void rs_request_ends(__u64 conn, __u32 tid, __u32 tgid)
 		bpf_map_update_elem(&rs_wanders, &tgid, &many, BPF_ANY);
 	else if (wanders && *wanders)
 		*wanders -= 1;
+	rs_serves(r->tgid, -1);
 	bpf_map_delete_elem(&rs_requests, &conn);
 }
 
@@ -139,7 +158,7 @@ static __always_inline void rs_request_begins(__u64 conn, __u32 tid, __u32 tgid,
 					      const struct rs_ids *in)
 {
 	struct rs_follow_thread *t = rs_follow_thread(tid);
-	struct rs_request r = { .tid = tid };
+	struct rs_request r = { .tid = tid, .tgid = tgid };
 
 	rs_request_ends(conn, 0, tgid);
 	if (!t)
@@ -149,6 +168,7 @@ static __always_inline void rs_request_begins(__u64 conn, __u32 tid, __u32 tgid,
 	if (bpf_map_update_elem(&rs_requests, &conn, &r, BPF_ANY))
 		return;
 	__sync_fetch_and_add(&t->dark, 1);
+	rs_serves(tgid, 1);
 	t->at = conn;
 }
 
@@ -160,8 +180,8 @@ static __always_inline struct rs_request *rs_request_at(__u32 tid, __u32 tgid, _
 	struct rs_request *r;
 	__u64 at;
 
-	if (!t || !t->at || (wanders && *wanders))
-		return NULL;
+	if (!t || !t->at || (wanders && *wanders) || bpf_map_lookup_elem(&rs_go, &tgid))
+		return NULL; /* goroutines change threads */
 	at = t->at;
 	r = bpf_map_lookup_elem(&rs_requests, &at);
 	if (!r || r->tid != tid || r->gen != t->gen)
@@ -172,28 +192,38 @@ static __always_inline struct rs_request *rs_request_at(__u32 tid, __u32 tgid, _
 	return r;
 }
 
-/* A call begins on a client's socket: the ids of its span. */
-static __always_inline void rs_call_begins(struct rs_inject *j, __u32 tid, __u32 tgid,
+/*
+ * A call begins on a client's socket: the ids of its span. False: it is doubtful which request it is for; the agent
+ * may yet find out, and a trace of its own would tear it off.
+ */
+static __always_inline bool rs_call_begins(struct rs_inject *j, __u32 tid, __u32 tgid,
 					   struct rs_ids *ret)
 {
 	struct rs_thread_record rec;
 	struct rs_follow_thread *t;
 	struct rs_request *r;
 	__u64 conn = 0;
+	__u32 *open;
 
 	j->owner = 0;
+	if (!tid)
+		return false;
 	rs_random(ret->span_id, 2);
 	ret->flags = 0x03; /* sampled, random */
-	ret->set = 1;
-	if (tid && rs_thread_record(tgid, &rec)) {
+	if (rs_thread_record(tgid, &rec)) {
 		__builtin_memcpy(ret->trace_id, rec.trace_id, sizeof(ret->trace_id));
 		ret->flags = rec.flags;
-		return;
+		ret->set = 1;
+		return true;
 	}
-	r = tid ? rs_request_at(tid, tgid, &conn) : NULL;
+	r = rs_request_at(tid, tgid, &conn);
 	if (!r) {
+		open = bpf_map_lookup_elem(&rs_serving, &tgid);
+		if (open && *open)
+			return false;
 		rs_random(ret->trace_id, 4);
-		return;
+		ret->set = 1;
+		return true;
 	}
 	if (!r->in.set) {
 		rs_random(r->in.trace_id, 4);
@@ -206,6 +236,8 @@ static __always_inline void rs_call_begins(struct rs_inject *j, __u32 tid, __u32
 	if (t && r->calls++ == 0)
 		__sync_fetch_and_add(&t->dark, -1);
 	j->owner = conn;
+	ret->set = 1;
+	return true;
 }
 
 /* Its answer is read: the thread goes on with what the call was for. */

@@ -291,6 +291,7 @@ static __always_inline int at_start(struct sk_msg_md *msg, struct rs_inject *j, 
 				    __u32 size)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct rs_ids ids = {};
 	__u32 n = size;
 	__u64 have;
 
@@ -322,9 +323,9 @@ static __always_inline int at_start(struct sk_msg_md *msg, struct rs_inject *j, 
 	if (!l->head.end)
 		return SK_PASS;
 	frame_next(j, l, size);
-	if (l->head.traceparent)
+	if (!rs_call_begins(j, (__u32)pid_tgid, pid_tgid >> 32, &ids) || l->head.traceparent)
 		return SK_PASS;
-	rs_call_begins(j, (__u32)pid_tgid, pid_tgid >> 32, &j->sent);
+	j->sent = ids;
 	write_header(l->out, &j->sent);
 	rs_count(RS_N_INJECTED);
 	return put_header(msg, l, n);
@@ -397,7 +398,8 @@ static __always_inline void option_begins(struct bpf_sock_ops *ops, struct rs_in
 	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 	bool mine = tp && tp->inet_conn.icsk_inet.sk.sk_lock.owned;
 
-	rs_call_begins(j, mine ? task->pid : 0, mine ? task->tgid : 0, &j->option);
+	if (!rs_call_begins(j, mine ? task->pid : 0, mine ? task->tgid : 0, &j->option))
+		return;
 	j->seq = ops->snd_nxt;
 	j->sent = j->option;
 	rs_count(RS_N_INJECTED);

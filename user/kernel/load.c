@@ -350,6 +350,7 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 		bpf_map__set_autocreate(skel->maps.rs_requests, false);
 		bpf_map__set_autocreate(skel->maps.rs_threads, false);
 		bpf_map__set_autocreate(skel->maps.rs_wanders, false);
+		bpf_map__set_autocreate(skel->maps.rs_serving, false);
 		bpf_map__set_autocreate(skel->maps.rs_socks, false);
 		bpf_map__set_autocreate(skel->maps.rs_starts, false);
 		bpf_map__set_autocreate(skel->maps.rs_looks, false);
