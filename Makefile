@@ -338,11 +338,13 @@ check-k8s-names: all ## what spans say of pods of each kind, on a real Kubernete
 	$(Q)tests/k8s/real_node.py
 .PHONY: check-k8s check-k8s-names
 
-lint-light: ## layers, banned calls, header self-sufficiency, record padding
+lint-light: $(BPF)/ringspan.bpf.c ## layers, banned calls, header self-sufficiency, record padding, BPF for both architectures
 	$(Q)tests/lint/check-layers
 	$(Q)tests/lint/check-source
 	$(Q)tests/lint/check-headers $(CC) $(BASE)
 	$(Q)$(CC) -std=gnu17 -Ibpf -Wpadded -Werror=padded -fsyntax-only tests/lint/padding.c
+	$(Q)for a in x86 arm64; do $(CLANG) $(filter-out -D__TARGET_ARCH_% -Ivmlinux/%,$(BPF_CFLAGS)) -D__TARGET_ARCH_$$a \
+		-Ivmlinux/$$a -Werror -fsyntax-only $(BPF)/ringspan.bpf.c || exit 1; done
 lint: lint-light fmt-check ## lint-light, formatting, shellcheck
 	$(Q)git ls-files | xargs grep -lE '^#!/bin/(ba)?sh' | xargs shellcheck
 

@@ -11,12 +11,13 @@
 #include "config.bpf.h"
 #include "maps.bpf.h"
 
+/* r: struct pt_regs of a tracepoint or of a uprobe. */
 #if defined(__TARGET_ARCH_x86)
-#define rs_go_g(regs)  ((regs)->r14)
-#define rs_go_sp(regs) ((regs)->sp)
+#define rs_go_g(r)  ((r)->r14)
+#define rs_go_sp(r) ((r)->sp)
 #else
-#define rs_go_g(regs)  ((regs)->regs[28])
-#define rs_go_sp(regs) ((regs)->sp)
+#define rs_go_g(r)  (((struct user_pt_regs *)(r))->regs[28])
+#define rs_go_sp(r) (((struct user_pt_regs *)(r))->sp)
 #endif
 
 /*
