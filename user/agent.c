@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -218,6 +219,15 @@ static void on_decision(void *arg, const struct rs_proc *p)
 	(void)rs_kernel_verdict(a->kernel, p->tgid, verdict);
 }
 
+static void on_listens(void *arg, uint32_t tgid, struct rs_facts *f)
+{
+	struct rs_bpf_listening l;
+
+	rs_kernel_listening(((struct agent *)arg)->kernel, tgid, &l);
+	for (int i = 0; i < RS_LISTENING; i++)
+		rs_facts_add_port(f, l.port[i]);
+}
+
 static void set_ports(void *arg, uint16_t first, uint16_t last)
 {
 	uint64_t *bits = arg;
@@ -360,6 +370,7 @@ static void apply(void *arg, const struct rs_config *cfg)
 		rs_warn("the kernel side cannot be told which ports rules name");
 	if (a->reload.napplied)
 		rs_kernel_adopt(a->kernel, 0);
+	rs_kernel_forget_verdicts(a->kernel);
 	rs_procs_relearn(&a->pl.procs);
 }
 
@@ -367,6 +378,8 @@ static void reload(struct agent *a)
 {
 	struct rs_reload *r = &a->reload;
 
+	/* What has happened until now is seen by the old settings. */
+	rs_kernel_drain(a->kernel, DRAIN_BUDGET, on_record, a);
 	if (rs_reload_run(r, rs_clock_mono()))
 		rs_error("reload: %s; going on as before", r->err);
 	else
@@ -404,6 +417,23 @@ static void kernel_opts(const struct rs_config *cfg, struct rs_kernel_opts *o, u
 	memcpy(o->cfg.comm, cfg->comms.v, sizeof(o->cfg.comm));
 	o->cfg.filter_port = (uint8_t)cfg->ports.n;
 	memcpy(o->cfg.port, cfg->ports.v, sizeof(o->cfg.port));
+}
+
+/* Processes that run already and are not wanted: the ring does not begin with what they do. */
+static void decide_early(struct agent *a)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+	uint64_t pid;
+
+	while (dir && (d = readdir(dir))) {
+		if (!str_u64(str_c(d->d_name), &pid) ||
+		    rs_procs_may_trace(&a->pl.procs, (uint32_t)pid))
+			continue;
+		(void)rs_kernel_verdict(a->kernel, (uint32_t)pid, RS_BPF_TELL);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* Do the filters let this process through, as far as is known now? Its children are looked at when they are seen. */
@@ -463,6 +493,7 @@ static int start_kernel(struct agent *a)
 	uint32_t pids[RS_CONFIG_PIDS + 1];
 	struct rs_kernel_opts opts;
 	struct rs_kernel_err err = { 0 };
+	int rc;
 
 	kernel_opts(a->cfg, &opts, pids);
 	for (uint32_t i = 0; i < opts.npids; i++) {
@@ -480,7 +511,13 @@ static int start_kernel(struct agent *a)
 	if (opts.inject_refused)
 		rs_warn("--inject: not done: %s", opts.inject_refused);
 	opts.cfg.dns = a->cfg->dns == 0;
-	if (rs_kernel_open(&opts, &a->kernel, &err) || rs_kernel_attach(a->kernel, &err)) {
+	rc = rs_kernel_open(&opts, &a->kernel, &err);
+	if (!rc && !a->record) {
+		if (tell_ports(a))
+			rs_warn("the kernel side cannot be told which ports rules name");
+		decide_early(a);
+	}
+	if (rc || rs_kernel_attach(a->kernel, &err)) {
 		rs_error("%s", err.msg);
 		return err.unsupported ? RS_EXIT_UNSUPPORTED : RS_EXIT_FAILED;
 	}
@@ -488,7 +525,7 @@ static int start_kernel(struct agent *a)
 	rs_tls_init(&a->tls, a->kernel, (enum rs_tls_mode)a->cfg->tls, a->cfg->tls_exclude,
 		    &a->pl.n);
 	rs_tls_look_all(&a->tls, look_now, a);
-	return !a->record && tell_ports(a) ? RS_EXIT_FAILED : RS_EXIT_OK;
+	return RS_EXIT_OK;
 }
 
 static void pipeline_opts(const struct rs_config *cfg, struct rs_pipeline_opts *o)
@@ -714,6 +751,7 @@ static int start(struct agent *a)
 	discover(a, a->cfg);
 	a->pl.procs.discover = &a->discover;
 	a->pl.procs.tell = on_decision;
+	a->pl.procs.listens = on_listens;
 	a->pl.procs.tell_arg = a;
 	a->pl.procs.learnt = on_learnt;
 	a->pl.procs.execed = on_execed;

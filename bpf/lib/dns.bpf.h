@@ -24,6 +24,8 @@ static __always_inline bool rs_dns_socket(struct sock *sk)
 	port = BPF_CORE_READ(sk, __sk_common.skc_dport);
 	if (port && port != RS_DNS_PORT)
 		return false;
+	if (!port && BPF_CORE_READ(sk, __sk_common.skc_num) < 1024) /* a server's */
+		return false;
 	return BPF_CORE_READ(sk, sk_protocol) == IPPROTO_UDP;
 }
 

@@ -186,6 +186,14 @@ struct {
 	__type(value, __u32);
 } rs_verdicts SEC(".maps");
 
+/* Processes that listen on a port of rs_ports: filled when they begin to, and by the iterator. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct rs_bpf_listening);
+} rs_listening SEC(".maps");
+
 /* Ports that rules name: bit port % 64 of element port / 64. Written by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -14,6 +14,30 @@ static __always_inline bool rs_port_of_rules(__u16 port)
 	return bits && *bits & 1ULL << (port % 64);
 }
 
+/* The process listens on this port: if rules name it, that is noted, and what was decided of it is forgotten. */
+static __always_inline void rs_listens(__u32 tgid, __u16 port)
+{
+	struct rs_bpf_listening first = {}, *have;
+
+	if (!rs_cfg.discover || !rs_port_of_rules(port))
+		return;
+	have = bpf_map_lookup_elem(&rs_listening, &tgid);
+	if (!have) {
+		first.port[0] = port;
+		bpf_map_update_elem(&rs_listening, &tgid, &first, BPF_ANY);
+	}
+#pragma unroll
+	for (int i = 0; have && i < RS_LISTENING; i++) {
+		if (have->port[i] == port)
+			break;
+		if (!have->port[i]) {
+			have->port[i] = port;
+			break;
+		}
+	}
+	bpf_map_delete_elem(&rs_verdicts, &tgid);
+}
+
 /* Has user space said that nothing of this is wanted? sk: any pointer; kind: of it. */
 static __always_inline bool rs_excluded(__u32 tgid, struct sock *sk, enum rs_sock_kind kind)
 {
@@ -24,6 +48,10 @@ static __always_inline bool rs_excluded(__u32 tgid, struct sock *sk, enum rs_soc
 	v = bpf_map_lookup_elem(&rs_verdicts, &tgid);
 	if (!v)
 		return false;
+	if (*v == RS_BPF_TELL) {
+		*v = RS_BPF_SKIP;
+		return false;
+	}
 	if (*v != RS_BPF_PORTS || kind != RS_SOCK_TCP)
 		return true;
 	return !rs_port_of_rules(BPF_CORE_READ(sk, __sk_common.skc_num)) &&

@@ -38,10 +38,7 @@ int BPF_PROG(rs_tcp_connect, struct sock *sk, int from, int to)
 	if (sk->sk_protocol != IPPROTO_TCP)
 		return 0;
 	if (to == TCP_LISTEN) { /* by a process, now: rules may name the port */
-		__u32 tgid = pid_tgid >> 32;
-
-		if (rs_cfg.discover && rs_port_of_rules(BPF_CORE_READ(sk, __sk_common.skc_num)))
-			bpf_map_delete_elem(&rs_verdicts, &tgid);
+		rs_listens(pid_tgid >> 32, BPF_CORE_READ(sk, __sk_common.skc_num));
 		return 0;
 	}
 	if (to == TCP_SYN_SENT) { /* in connect(2), on its thread */

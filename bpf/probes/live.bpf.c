@@ -2,6 +2,7 @@
 /* Iterators: run when user space reads them, not by events. */
 #include "lib/sock.bpf.h"
 #include "lib/maps.bpf.h"
+#include "lib/wanted.bpf.h"
 
 /* Names every connection that has socket storage: eight bytes each, the cookie. */
 SEC("iter/bpf_sk_storage_map")
@@ -21,13 +22,14 @@ int rs_iter_conns(struct bpf_iter__bpf_sk_storage_map *ctx)
 SEC("iter/task_file")
 int rs_iter_files(struct bpf_iter__task_file *ctx)
 {
+	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	enum rs_sock_kind kind;
 	struct socket *sock;
 	struct rs_conn *c;
 	struct sock *sk;
 
-	if (!file)
+	if (!file || !task)
 		return 0;
 	sock = bpf_sock_from_file(file);
 	if (!sock)
@@ -36,6 +38,8 @@ int rs_iter_files(struct bpf_iter__task_file *ctx)
 	if (!sk)
 		return 0;
 	kind = rs_sock_kind(sk);
+	if (kind == RS_SOCK_TCP && sk->__sk_common.skc_state == TCP_LISTEN)
+		rs_listens(task->tgid, sk->__sk_common.skc_num);
 	if (kind == RS_SOCK_OTHER || sk->__sk_common.skc_state == TCP_LISTEN ||
 	    sk->__sk_common.skc_state == TCP_CLOSE)
 		return 0;

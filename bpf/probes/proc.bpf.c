@@ -125,6 +125,7 @@ int BPF_PROG(rs_proc_exit, struct task_struct *task)
 	bpf_map_delete_elem(&rs_seen, &tgid);
 	bpf_map_delete_elem(&rs_go, &tgid);
 	bpf_map_delete_elem(&rs_verdicts, &tgid);
+	bpf_map_delete_elem(&rs_listening, &tgid);
 	bpf_map_delete_elem(&rs_pids, &tgid);
 	bpf_map_delete_elem(&rs_tlsvar, &tgid);
 	return 0;

@@ -231,19 +231,22 @@ __u32 rs_marking = 0;
 SEC("iter/task_file")
 int rs_iter_walk(struct bpf_iter__task_file *ctx)
 {
+	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct rs_conn *c;
 	enum rs_sock_kind sort;
 	struct sock *sk;
 	__u8 state;
 
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+	if (!file || !task || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
 	sk = rs_file_sock(file);
 	if (!sk)
 		return 0;
 	sort = walked_kind(sk);
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (sort == RS_SOCK_TCP && state == TCP_LISTEN)
+		rs_listens(task->tgid, BPF_CORE_READ(sk, __sk_common.skc_num));
 	if (sort == RS_SOCK_OTHER || state == TCP_LISTEN || state == TCP_CLOSE)
 		return 0;
 	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 1, rs_marking);

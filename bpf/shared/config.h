@@ -86,6 +86,7 @@ struct rs_bpf_tlsvar {
 enum rs_bpf_verdict {
 	RS_BPF_SKIP = 1,  /* nothing of it is wanted */
 	RS_BPF_PORTS = 2, /* only connections with a port of rs_ports, from or to */
+	RS_BPF_TELL = 3,  /* as SKIP, but its first transfer is captured, so that it is known of */
 };
 
 /*
@@ -93,6 +94,12 @@ enum rs_bpf_verdict {
  * 1, and numbers of ours have bit 62.)
  */
 #define RS_POLICY_PLAIN (1ULL << 63)
+
+/* Value of the rs_listening map (key: tgid): ports of rs_ports that it listens on, the first ones; 0: none. */
+#define RS_LISTENING 4
+struct rs_bpf_listening {
+	__u16 port[RS_LISTENING];
+};
 
 /* Value of the rs_policy map: what user space wants of one connection. */
 struct rs_bpf_policy {

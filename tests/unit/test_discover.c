@@ -245,7 +245,6 @@ static void test_own_facts(void **state)
 	assert_int_equal(rs_facts_uid(0x7fffffff), RS_FACTS_NO_UID);
 	assert_int_equal(rs_facts_cgroup((uint32_t)getpid(), &a)[0], '/');
 	assert_null(rs_facts_cgroup(0x7fffffff, &a));
-	rs_facts_listening((uint32_t)getpid(), &f);
 	for (uint32_t i = 0; i < RS_FACTS_PORTS; i++)
 		rs_facts_add_port(&f, (uint16_t)(i + 1));
 	assert_false(rs_facts_add_port(&f, 999));

@@ -356,6 +356,17 @@ int rs_kernel_verdict(struct rs_kernel *k, uint32_t tgid, uint32_t verdict)
 	return 0;
 }
 
+void rs_kernel_forget_verdicts(struct rs_kernel *k)
+{
+	int fd = bpf_map__fd(k->skel->maps.rs_verdicts);
+	uint32_t tgid;
+
+	/* Somebody may put one in meanwhile: not more often than there is room. */
+	for (uint32_t i = bpf_map__max_entries(k->skel->maps.rs_verdicts);
+	     i && !bpf_map_get_next_key(fd, NULL, &tgid); i--)
+		bpf_map_delete_elem(fd, &tgid);
+}
+
 int rs_kernel_ports(struct rs_kernel *k, const uint64_t bits[RS_PORT_BITS])
 {
 	int fd = bpf_map__fd(k->skel->maps.rs_ports);
@@ -365,6 +376,12 @@ int rs_kernel_ports(struct rs_kernel *k, const uint64_t bits[RS_PORT_BITS])
 			return -errno;
 	}
 	return 0;
+}
+
+void rs_kernel_listening(struct rs_kernel *k, uint32_t tgid, struct rs_bpf_listening *ret)
+{
+	if (bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.rs_listening), &tgid, ret))
+		*ret = (struct rs_bpf_listening){ { 0 } };
 }
 
 void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid)

@@ -81,10 +81,15 @@ bool rs_kernel_reachable(const struct rs_kernel *k);
 
 /* With cfg.discover: what of a process is wanted; 0: all (enum rs_bpf_verdict). 0 or -errno. */
 int rs_kernel_verdict(struct rs_kernel *k, uint32_t tgid, uint32_t verdict);
+/* All verdicts are forgotten: the rules are others. */
+void rs_kernel_forget_verdicts(struct rs_kernel *k);
 /* Ports that rules of discovery name, one bit each: RS_PORT_BITS elements of 64. 0 or -errno. */
 #define RS_PORT_BITS 1024
 int rs_kernel_ports(struct rs_kernel *k, const uint64_t bits[RS_PORT_BITS]);
-/* Connections of processes that were not captured until now are older than their capture: call before they are.
+/* Those that a process listens on; all 0: none. */
+void rs_kernel_listening(struct rs_kernel *k, uint32_t tgid, struct rs_bpf_listening *ret);
+/* Connections of processes that were not captured until now are older than their capture: call before they are, and
+ * after rs_kernel_ports(): who listens on those is found too.
  * tgid 0: of all. Before 6.1
  * all descriptors of the machine are looked at in any case. */
 void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid);

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "facts.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#define INODES_MAX 256	 /* sockets of a process that are looked at */
-#define LINES_MAX  65536 /* connections of its network namespace */
 
 uint32_t rs_facts_uid(uint32_t pid)
 {
@@ -96,67 +91,4 @@ bool rs_facts_add_port(struct rs_facts *f, uint16_t port)
 		return false;
 	f->ports[f->nports++] = port;
 	return true;
-}
-
-static uint32_t socket_inodes(uint32_t pid, unsigned long *ret, uint32_t max)
-{
-	char path[64], link[64];
-	struct dirent *e;
-	uint32_t n = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
-	d = opendir(path);
-	if (!d)
-		return 0;
-	while (n < max && (e = readdir(d))) {
-		ssize_t len = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
-
-		if (len <= 0)
-			continue;
-		link[len] = 0;
-		if (sscanf(link, "socket:[%lu]", &ret[n]) == 1)
-			n++;
-	}
-	closedir(d);
-	return n;
-}
-
-/* proc(5): "sl local_address rem_address st … inode", numbers in hexadecimal but the inode. */
-static void listening_in(const char *path, const unsigned long *inodes, uint32_t n,
-			 struct rs_facts *f)
-{
-	FILE *in = fopen(path, "re");
-	char line[512];
-
-	if (!in)
-		return;
-	for (int i = 0; i < LINES_MAX && fgets(line, sizeof(line), in); i++) {
-		unsigned port, state;
-		unsigned long inode;
-
-		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*u %*u %lu", &port,
-			   &state, &inode) != 3 ||
-		    state != 0x0a)
-			continue;
-		for (uint32_t k = 0; k < n; k++) {
-			if (inodes[k] == inode)
-				rs_facts_add_port(f, (uint16_t)port);
-		}
-	}
-	fclose(in);
-}
-
-void rs_facts_listening(uint32_t pid, struct rs_facts *f)
-{
-	unsigned long inodes[INODES_MAX];
-	uint32_t n = socket_inodes(pid, inodes, INODES_MAX);
-	char path[64];
-
-	if (!n)
-		return;
-	snprintf(path, sizeof(path), "/proc/%u/net/tcp", pid);
-	listening_in(path, inodes, n, f);
-	snprintf(path, sizeof(path), "/proc/%u/net/tcp6", pid);
-	listening_in(path, inodes, n, f);
 }

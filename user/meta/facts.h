@@ -12,8 +12,6 @@ uint32_t rs_facts_uid(uint32_t pid);
 void rs_facts_comm(uint32_t pid, char ret[16]);
 /* Its cgroup's path: of version 2 if it is in one there, else of the first hierarchy. NULL: not known. */
 const char *rs_facts_cgroup(uint32_t pid, struct rs_arena *a);
-/* TCP ports it listens on, added to f->ports as far as there is room. Looks at its descriptors: not cheap. */
-void rs_facts_listening(uint32_t pid, struct rs_facts *f);
 /* One more port; false: it was there, or there is no room. */
 bool rs_facts_add_port(struct rs_facts *f, uint16_t port);
 /* The text of /proc/PID/cgroup: as rs_facts_cgroup. */

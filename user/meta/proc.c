@@ -263,8 +263,8 @@ static void read_facts(struct rs_procs *ps, struct learn *l)
 		f->uid = rs_facts_uid(p->tgid);
 	if (needs & 1u << RS_RK_cgroup)
 		f->cgroup = rs_facts_cgroup(p->tgid, &p->own_mem);
-	if (needs & 1u << RS_RK_port)
-		rs_facts_listening(p->tgid, f);
+	if (needs & 1u << RS_RK_port && ps->listens)
+		ps->listens(ps->tell_arg, p->tgid, f);
 	for (uint32_t i = 0; i < old.nports; i++)
 		rs_facts_add_port(f, old.ports[i]);
 }

@@ -87,6 +87,8 @@ struct rs_procs {
 	const struct rs_discover *discover; /* NULL: every process is traced */
 	/* A verdict is not, or not any more, "traced": the kernel side wants to know. NULL: it does not. */
 	void (*tell)(void *arg, const struct rs_proc *p);
+	/* Adds ports of rules that it listens on to its facts. NULL: nobody knows. */
+	void (*listens)(void *arg, uint32_t tgid, struct rs_facts *f);
 	void *tell_arg;
 	/* A process was seen for the first time, or has become another program. NULL: nobody asks. */
 	void (*learnt)(void *arg, uint32_t tgid);
