@@ -139,10 +139,10 @@ static void set_flags(json_t *o, uint8_t flags)
 		uint8_t flag;
 		const char *name;
 	} known[] = {
-		{ RS_MSGF_CUT, "cut" },
-		{ RS_MSGF_ABORTED, "aborted" },
-		{ RS_MSGF_TUNNEL, "tunnel" },
-		{ RS_MSGF_RESYNC, "resync" },
+		{ RS_MSGF_CUT, "cut" },	      { RS_MSGF_ABORTED, "aborted" },
+		{ RS_MSGF_TUNNEL, "tunnel" }, { RS_MSGF_RESYNC, "resync" },
+		{ RS_MSGF_SWITCH, "switch" }, { RS_MSGF_RESET, "reset" },
+		{ RS_MSGF_PUSHED, "pushed" },
 	};
 	json_t *list = json_array();
 
