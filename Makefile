@@ -412,7 +412,8 @@ check-k8s-node: $(B)/app ## the image, started by the chart, on a real Kubernete
 	$(Q)tests/deploy/run_k8s.sh build/ringspan-image.tar $(B)/app $(T) || [ $$? = 77 ]
 .PHONY: check-k8s-node
 HELM ?= helm
-manifests: ## deploy/kubernetes/base/ringspan.yaml from the chart (HELM=helm)
+manifests: ## deploy/kubernetes/base/ringspan.yaml from the chart (HELM=helm), the seccomp profile from syscalls.def
+	$(Q)deploy/seccomp/render > build/seccomp.json && cp build/seccomp.json deploy/seccomp/ringspan.json
 	$(Q)deploy/kubernetes/render $(HELM) > build/manifests.yaml && cp build/manifests.yaml deploy/kubernetes/base/ringspan.yaml
 .PHONY: image deb manifests
 

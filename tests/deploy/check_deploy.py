@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 import yaml
 
@@ -158,6 +159,62 @@ def image_runs_alone():
         expect(not os.path.exists(d + "/root/bin/sh"), "there is a shell")
         if os.geteuid() == 0:
             expect("ringspan " in run("chroot", d + "/root", "/usr/bin/ringspan", "version"), "it does not run")
+
+
+def seccomp_profile_is_the_sandboxs():
+    with open(TOP + "/deploy/seccomp/ringspan.json", encoding="utf-8") as f:
+        text = f.read()
+    expect(text == run(TOP + "/deploy/seccomp/render"), "deploy/seccomp/ringspan.json: make manifests")
+    names = json.loads(text)["syscalls"][0]["names"]
+    expect({"bpf", "execve"} <= set(names) and not {"ptrace", "mount", "init_module"} & set(names), names)
+
+
+class Hello(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def image_runs_in_an_engine():
+    """Podman, our own seccomp profile, the capabilities of the manifest and no others, a read-only root."""
+    if os.geteuid() or not shutil.which("podman") or not os.path.exists("/usr/bin/runc"):
+        raise Skipped("wants root, podman and runc")
+    if run(RINGSPAN, "check", ok=False).returncode:
+        raise Skipped("BPF programs can not be loaded here")
+    name = f"rs-deploy-{os.getpid()}"
+    podman = ["podman", "--cgroup-manager=cgroupfs", "--runtime", "/usr/bin/runc"]
+    with tempfile.TemporaryDirectory() as d, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        run(TOP + "/deploy/image/rootfs", RINGSPAN, d + "/root")
+        run(TOP + "/deploy/image/oci", d + "/image.tar", f"localhost/{name}:1", d + "/root", "1")
+        if run(*podman, "load", "-i", d + "/image.tar", ok=False).returncode:
+            raise Skipped("podman does not work here")
+        os.mkdir(d + "/out")
+        with subprocess.Popen([*podman, "run", "--rm", "--name", name, "--pid=host", "--read-only", "--network=none",
+                               "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000", "--cap-drop=all",
+                               "--cap-add=BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH", "--security-opt=no-new-privileges",
+                               f"--security-opt=seccomp={TOP}/deploy/seccomp/ringspan.json", "-v", d + "/out:/out",
+                               f"localhost/{name}:1", "trace", "--format", "json", "-o", "/out/spans", "--count", "2",
+                               "--port", str(web.server_address[1])], stderr=subprocess.PIPE, text=True) as p:
+            said = ""
+            for line in p.stderr:
+                said += line
+                if "capturing" in line:
+                    for _ in range(4):
+                        with urllib.request.urlopen(f"http://127.0.0.1:{web.server_address[1]}/", timeout=10) as r:
+                            r.read()
+                        time.sleep(0.1)
+            code = p.wait(60)
+        run(*podman, "rmi", "-f", f"localhost/{name}:1", ok=False)
+        web.shutdown()
+        expect(code == 0 and "refused" not in said, f"exit {code}: {said[-600:]}")
+        with open(d + "/out/spans", encoding="utf-8") as f:
+            spans = [json.loads(line) for line in f]
+        expect(len(spans) == 2 and spans[0]["attributes"]["http.response.status_code"] == 200, spans)
 
 
 def walk(layout, descriptor):
@@ -342,8 +399,9 @@ def wait_port(port, process, log):
 
 def main():
     cases = [schemas_reject_what_is_wrong, chart_gives_valid_objects, least_privilege, kustomize_is_the_chart,
-             configurations_are_ringspans, image_runs_alone, package_is_complete, unit_is_hardened,
-             datadog_files_have_documented_keys, gateway_objects_are_valid, gateway_samples_whole_traces]
+             configurations_are_ringspans, image_runs_alone, seccomp_profile_is_the_sandboxs, image_runs_in_an_engine,
+             package_is_complete, unit_is_hardened, datadog_files_have_documented_keys, gateway_objects_are_valid,
+             gateway_samples_whole_traces]
     return tools.main(cases, sys.argv[1:])
 
 
