@@ -182,6 +182,33 @@ class Follows(Base):
         f.wait("the Service", lambda: f.ask("peer fd00::7").get("name") == "shop")
         self.assertEqual(f.ask("peer 10.96.0.7")["name"], "shop")
 
+    def test_owners(self):
+        """The Deployment of a ReplicaSet is asked for once, whatever the number of its pods and changes."""
+        self.api.controllers["/apis/apps/v1/namespaces/ns/replicasets/web-5d"] = {
+            "kind": "PartialObjectMetadata",
+            "metadata": {"name": "web-5d", "namespace": "ns", "uid": "r",
+                         "ownerReferences": [{"kind": "Deployment", "name": "web", "uid": "d-1", "controller": True}]}}
+        pods = [self.add(i) for i in range(1, 5)]
+        f = self.begin("--k8s-source", "api", "--k8s-api", self.api.url(), "--k8s-owners")
+        for p in pods:
+            f.wait("the uid", lambda: f.ask("uid " + p["metadata"]["uid"])["top"] == "d-1")
+        pods[0]["metadata"]["labels"]["app"] = "other"
+        self.api.emit("MODIFIED", pods[0])
+        f.wait("the label", lambda: f.ask("uid " + pods[0]["metadata"]["uid"])["app"] == "other")
+        self.assertEqual(f.ask("uid " + pods[0]["metadata"]["uid"])["top"], "d-1")
+        self.assertEqual(self.api.requests["controller"], 1)
+
+    def test_owners_not_allowed(self):
+        """It is asked once, and pods are known all the same."""
+        self.api.controllers_status = 403
+        p = self.add(1)
+        f = self.begin("--k8s-source", "api", "--k8s-api", self.api.url(), "--k8s-owners")
+        f.wait("403", lambda: self.api.requests["403"])
+        time.sleep(1.5)
+        self.assertEqual(self.api.requests["403"], 1)
+        self.assertEqual(f.ask("uid " + p["metadata"]["uid"])["top"], "")
+        self.assertFalse(f.status()["failing"])
+
     # -- what goes wrong --
 
     def failing(self, status, **more):

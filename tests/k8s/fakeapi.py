@@ -52,6 +52,8 @@ class Api:
         self.compacted = 0                  # watches from before this version are 410
         self.snapshots = {}                 # continue token -> the rest of a list
         self.services = []
+        self.controllers = {}               # path -> object
+        self.controllers_status = 404
         self.tokens = {"token-1"}
         self.requests = collections.Counter()   # "list", "watch", "401", …
         self.seen_tokens = []
@@ -220,6 +222,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with api.lock:
                 items = list(api.pods.values())
             return self.whole(200, {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
+        if url.path in api.controllers:
+            api.requests["controller"] += 1
+            return self.whole(200, api.controllers[url.path])
+        if url.path.startswith("/apis/"):
+            return self.error(api.controllers_status, "no such controller")
         if url.path == "/api/v1/services":
             if not api.services:
                 return self.error(403, "services is forbidden")

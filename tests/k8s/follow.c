@@ -34,9 +34,9 @@ static void say_pod(const struct rs_pod *p)
 		return;
 	}
 	printf("{\"uid\":\"%.*s\",\"name\":\"%.*s\",\"namespace\":\"%.*s\",\"owner\":\"%.*s\",\"app\":\"%.*s\","
-	       "\"containers\":%u,\"deleted\":%s}\n",
+	       "\"top\":\"%.*s\",\"containers\":%u,\"deleted\":%s}\n",
 	       STR_ARG(p->uid), STR_ARG(p->name), STR_ARG(p->namespace), STR_ARG(p->owner_name),
-	       STR_ARG(rs_pod_label(p, STR("app"))), p->ncontainers,
+	       STR_ARG(rs_pod_label(p, STR("app"))), STR_ARG(p->top_uid), p->ncontainers,
 	       p->deleted_ns ? "true" : "false");
 }
 

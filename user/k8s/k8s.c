@@ -44,6 +44,8 @@ static void on_event(void *arg, enum rs_watch_event ev, struct str json)
 	} else if (ev == RS_WATCH_DELETED) {
 		rs_pods_gone(&f->pods, p, rs_clock_mono());
 	} else {
+		if (f == &f->k->feed[0])
+			rs_owners_fill(&f->k->owners, p);
 		rs_pods_put(&f->pods, p);
 	}
 }
@@ -147,6 +149,8 @@ int rs_k8s_open(struct rs_k8s *k, struct rs_loop *loop, const struct rs_config *
 		return 0;
 	}
 	follow(k, &o, "/api/v1/pods", k->query, cfg);
+	if (cfg->k8s_owners)
+		rs_owners_init(&k->owners, &o, &k->feed[0].pods);
 	if (cfg->k8s_peers == RS_K8S_PEERS_CLUSTER) {
 		follow(k, &o, "/api/v1/services", "", cfg);
 		follow(k, &o, "/api/v1/pods", "", cfg);
@@ -158,6 +162,7 @@ void rs_k8s_close(struct rs_k8s *k)
 {
 	for (int i = 0; i < k->nfeeds; i++)
 		rs_watch_release(&k->feed[i].watch);
+	rs_owners_release(&k->owners);
 	rs_http_release(&k->http);
 	for (int i = 0; i < k->nfeeds; i++)
 		rs_pods_release(&k->feed[i].pods);
@@ -176,6 +181,7 @@ void rs_k8s_tick(struct rs_k8s *k, uint64_t now_ns)
 {
 	if (!k->nfeeds)
 		return;
+	rs_owners_tick(&k->owners, now_ns);
 	k->n->v[RS_C_K8S_FAILURES] = k->n->v[RS_C_K8S_TOO_BIG] = 0;
 	for (int i = 0; i < k->nfeeds; i++) {
 		struct rs_k8s_feed *f = &k->feed[i];

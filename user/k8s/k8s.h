@@ -10,7 +10,7 @@
 #define RS_K8S_K8S_H
 
 #include "config/config.h"
-#include "k8s/watch.h"
+#include "k8s/owners.h"
 #include "meta/pods.h"
 
 /* The values of option --k8s-source, in its order. */
@@ -43,6 +43,7 @@ struct rs_k8s {
 	struct rs_http http;
 	struct rs_k8s_feed feed[RS_K8S_FEEDS]; /* the first is this node's pods */
 	int nfeeds;
+	struct rs_owners owners; /* with --k8s-owners */
 	struct rs_counters *n;
 	char base[256], query[384], node[256];
 };

@@ -188,15 +188,15 @@ static bool on_body(void *arg, struct str bytes)
 
 /* -- what is asked -- */
 
-static void read_token(struct rs_watch *w)
+void rs_watch_token(struct rs_http_req *r, const char *file)
 {
 	char buf[TOKEN_MAX];
 	ssize_t n;
 	int fd;
 
-	if (!w->o.token)
+	if (!file)
 		return;
-	fd = open(w->o.token, O_RDONLY | O_CLOEXEC);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	n = read(fd, buf, sizeof(buf));
@@ -204,7 +204,7 @@ static void read_token(struct rs_watch *w)
 	while (n > 0 && (buf[n - 1] == '\n' || buf[n - 1] == '\r' || buf[n - 1] == ' '))
 		n--;
 	if (n > 0 && n < HEADER_ROOM)
-		rs_http_header(&w->req, "Authorization: Bearer %.*s", (int)n, buf);
+		rs_http_header(r, "Authorization: Bearer %.*s", (int)n, buf);
 	explicit_bzero(buf, sizeof(buf));
 }
 
@@ -386,7 +386,7 @@ static void start(struct rs_watch *w)
 	if (list)
 		w->next[0] = w->version[0] = 0;
 	rs_split_begin(&w->split, list ? RS_SPLIT_LIST : RS_SPLIT_WATCH);
-	read_token(w);
+	rs_watch_token(&w->req, w->o.token);
 	rs_http_header(&w->req, "Accept: application/json");
 	w->req.on_body = on_body;
 	w->req.done = on_done;

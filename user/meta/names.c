@@ -6,9 +6,10 @@
 
 #define OTEL STR("resource.opentelemetry.io/")
 
-/* The workload a pod belongs to, as far as its own object tells. */
+/* The workload a pod belongs to, as far as its own object tells, and what was asked of its controller. */
 struct work {
 	struct str deployment, replicaset, statefulset, daemonset, cronjob, job;
+	struct str deployment_uid, cronjob_uid;
 };
 
 /* A Job of a CronJob is named after it and the minute (or, before Kubernetes 1.21, the second) it was for. */
@@ -48,6 +49,14 @@ static struct work work_of(const struct rs_pod *p)
 	} else if (str_eq(p->owner_kind, STR("Job"))) {
 		w.job = p->owner_name;
 		w.cronjob = cronjob_of(p->owner_name);
+	}
+	/* What the API says is certain. */
+	if (str_eq(p->top_kind, STR("Deployment"))) {
+		w.deployment = p->top_name;
+		w.deployment_uid = p->top_uid;
+	} else if (str_eq(p->top_kind, STR("CronJob"))) {
+		w.cronjob = p->top_name;
+		w.cronjob_uid = p->top_uid;
 	}
 	return w;
 }
@@ -121,6 +130,8 @@ static void set_workload(struct rs_res *r, const struct rs_pod *p, const struct 
 	rs_res_str(r, RS_K_K8S_DAEMONSET_NAME, w->daemonset);
 	rs_res_str(r, RS_K_K8S_JOB_NAME, w->job);
 	rs_res_str(r, RS_K_K8S_CRONJOB_NAME, w->cronjob);
+	rs_res_str(r, RS_K_K8S_DEPLOYMENT_UID, w->deployment_uid);
+	rs_res_str(r, RS_K_K8S_CRONJOB_UID, w->cronjob_uid);
 	if (w->replicaset.len)
 		rs_res_str(r, RS_K_K8S_REPLICASET_UID, p->owner_uid);
 	if (w->statefulset.len)

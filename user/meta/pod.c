@@ -347,6 +347,16 @@ bool rs_pod_parse(struct rs_pod *p, struct rs_json *j, const struct rs_pod_conf 
 	return !j->err && p->uid.len && p->name.len;
 }
 
+bool rs_pod_set_top(struct rs_pod *p, struct str kind, struct str name, struct str uid)
+{
+	if (str_eq(p->top_uid, uid))
+		return false;
+	p->top_kind = rs_arena_str(&p->mem, kind);
+	p->top_name = rs_arena_str(&p->mem, name);
+	p->top_uid = rs_arena_str(&p->mem, uid);
+	return true;
+}
+
 static struct str find(const struct rs_pod_kv *list, uint32_t n, struct str key)
 {
 	for (uint32_t i = 0; i < n; i++) {

@@ -34,7 +34,9 @@ struct rs_pod {
 		cgroup_uid; /* as cgroups have it: static pods' is another (their configuration's hash) */
 	struct str name, namespace;
 	struct str owner_kind, owner_name, owner_uid; /* the controller; empty: none */
-	struct str template_hash;		      /* label pod-template-hash */
+	struct str top_kind, top_name,
+		top_uid;	    /* the controller's own; empty: not known, or none */
+	struct str template_hash;   /* label pod-template-hash */
 	bool ended;		    /* Succeeded or Failed: its address may be another's */
 	bool leaving;		    /* is being deleted: its address may be another's already */
 	bool host_network;	    /* its address is the node's */
@@ -61,6 +63,9 @@ bool rs_pod_wanted(struct str list, struct str key);
  * malformed (j->err), or has no uid or name.
  */
 bool rs_pod_parse(struct rs_pod *p, struct rs_json *j, const struct rs_pod_conf *conf);
+
+/* Sets the controller's controller; copies. False: nothing has changed. */
+bool rs_pod_set_top(struct rs_pod *p, struct str kind, struct str name, struct str uid);
 
 /* Of its lists; empty or NULL when there is none. */
 struct str rs_pod_label(const struct rs_pod *p, struct str key);

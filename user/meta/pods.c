@@ -116,8 +116,8 @@ static uint64_t list_digest(uint64_t h, const struct rs_pod_kv *kv, uint32_t n)
 /* Of all that goes into a resource: a pod's status changes more often than what is said of it. */
 static uint64_t digest(const struct rs_pod *p)
 {
-	const struct str parts[] = { p->uid,	    p->name,	   p->namespace,
-				     p->owner_kind, p->owner_name, p->owner_uid };
+	const struct str parts[] = { p->uid,	    p->name,	  p->namespace, p->owner_kind,
+				     p->owner_name, p->owner_uid, p->top_uid };
 	uint64_t h = p->nips;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -180,6 +180,21 @@ void rs_pods_gone(struct rs_pods *ps, struct rs_pod *p, uint64_t now_ns)
 	if (old && !old->deleted_ns && str_eq(old->uid, p->uid))
 		mark_deleted(ps, old, now_ns);
 	rs_pods_drop(ps, p);
+}
+
+void rs_pods_set_top(struct rs_pods *ps, struct str owner_uid, struct str kind, struct str name,
+		     struct str uid)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &ps->live) {
+		struct rs_pod *p = rs_list_entry(pos, struct rs_pod, node);
+
+		if (!str_eq(p->owner_uid, owner_uid) || !rs_pod_set_top(p, kind, name, uid))
+			continue;
+		p->digest = digest(p);
+		p->gen = ++ps->gen;
+	}
 }
 
 void rs_pods_list_begin(struct rs_pods *ps)

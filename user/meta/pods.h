@@ -41,6 +41,10 @@ void rs_pods_put(struct rs_pods *ps, struct rs_pod *p);
 /* It is gone, with this last state. Takes p. */
 void rs_pods_gone(struct rs_pods *ps, struct rs_pod *p, uint64_t now_ns);
 
+/* Of all living pods of this controller, its own controller is known now. */
+void rs_pods_set_top(struct rs_pods *ps, struct str owner_uid, struct str kind, struct str name,
+		     struct str uid);
+
 /* A whole list: what is not put between the two is gone. */
 void rs_pods_list_begin(struct rs_pods *ps);
 void rs_pods_list_end(struct rs_pods *ps, uint64_t now_ns);
