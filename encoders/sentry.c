@@ -9,7 +9,7 @@
  *
  * Mapping: span attributes stay as they are; resource attributes get the prefix `resource.`, scope name and version
  * become instrumentation.name and .version; sentry.op, .origin, .release, .environment and so on are added. Op and
- * status follow Sentry's OpenTelemetry rules (op_of(), status_of()). The header's trace context says what is known of
+ * status follow Sentry's OpenTelemetry rules (sentry_op_of(), sentry_status_of()). The header's trace context says what is known of
  * sampling from tracestate's `ot=th:…;rv:…`.
  *
  * Losses: of events, those of exceptions give their attributes to the span (the last one's), a transaction's own
@@ -23,6 +23,7 @@
 #include "chunks.h"
 #include "json_value.h"
 #include "keyset.h"
+#include "sentry_facts.h"
 
 #define MAX_SPANS 1000u /* per envelope */
 
@@ -56,246 +57,6 @@ struct state {
 	bool active;
 	uint32_t next_chunk, next_unit;
 };
-
-/* -- what spans say ---------------------------------------------------------------------------- */
-
-enum fact {
-	HTTP_METHOD,
-	HTTP_ROUTE,
-	HTTP_STATUS,
-	URL_FULL,
-	URL_PATH,
-	GRPC_STATUS,
-	DB_SYSTEM,
-	DB_QUERY,
-	RPC_SYSTEM,
-	MESSAGING_SYSTEM,
-	MESSAGING_OPERATION,
-	GRAPHQL,
-	FAAS_TRIGGER,
-	FACTS,
-};
-
-static const struct {
-	struct str name;
-	enum fact fact;
-} names[] = {
-#define N(x)                                                                                       \
-	{                                                                                          \
-		x, sizeof(x) - 1                                                                   \
-	}
-	{ N("http.request.method"), HTTP_METHOD },
-	{ N("http.method"), HTTP_METHOD },
-	{ N("http.route"), HTTP_ROUTE },
-	{ N("http.response.status_code"), HTTP_STATUS },
-	{ N("http.status_code"), HTTP_STATUS },
-	{ N("url.full"), URL_FULL },
-	{ N("http.url"), URL_FULL },
-	{ N("url.path"), URL_PATH },
-	{ N("rpc.grpc.status_code"), GRPC_STATUS },
-	{ N("db.system.name"), DB_SYSTEM },
-	{ N("db.system"), DB_SYSTEM },
-	{ N("db.query.text"), DB_QUERY },
-	{ N("db.statement"), DB_QUERY },
-	{ N("rpc.system"), RPC_SYSTEM },
-	{ N("messaging.system"), MESSAGING_SYSTEM },
-	{ N("messaging.operation.type"), MESSAGING_OPERATION },
-	{ N("messaging.operation"), MESSAGING_OPERATION },
-	{ N("messaging.operation.name"), MESSAGING_OPERATION },
-	{ N("graphql.operation.type"), GRAPHQL },
-	{ N("faas.trigger"), FAAS_TRIGGER },
-#undef N
-};
-
-struct facts {
-	const struct rs_val *v[FACTS]; /* NULL: not there */
-};
-
-static void learn(struct facts *f, const struct rs_span *span)
-{
-	memset(f, 0, sizeof(*f));
-	for (uint32_t i = 0; i < span->attrs.n; i++) {
-		struct str name = span->attrs.a[i].key->name;
-
-		if (name.len < 8 || name.len > 25)
-			continue;
-		for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++) {
-			if (!f->v[names[j].fact] && str_eq(name, names[j].name))
-				f->v[names[j].fact] = &span->attrs.a[i].val;
-		}
-	}
-}
-
-static struct str fact_str(const struct facts *f, enum fact i)
-{
-	const struct rs_val *v = f->v[i];
-
-	return v && v->type == RS_VAL_STR ? (struct str){ v->str, v->len } : STR_NONE;
-}
-
-static int64_t fact_int(const struct facts *f, enum fact i)
-{
-	const struct rs_val *v = f->v[i];
-	uint64_t u;
-
-	if (v && v->type == RS_VAL_INT)
-		return v->i;
-	return str_u64(fact_str(f, i), &u) && u < INT64_MAX ? (int64_t)u : -1;
-}
-
-static struct str find_str(const struct rs_attrs *as, struct str name)
-{
-	for (uint32_t i = 0; i < as->n; i++) {
-		if (as->a[i].val.type == RS_VAL_STR && str_eq(as->a[i].key->name, name))
-			return (struct str){ as->a[i].val.str, as->a[i].val.len };
-	}
-	return STR_NONE;
-}
-
-static struct str queue_op(struct str operation, uint8_t kind)
-{
-	static const struct {
-		struct str operation, op;
-	} list[] = {
-#define N(x) { x, sizeof(x) - 1 }
-		{ N("publish"), N("queue.publish") }, { N("send"), N("queue.publish") },
-		{ N("create"), N("queue.create") },   { N("receive"), N("queue.receive") },
-		{ N("process"), N("queue.process") }, { N("deliver"), N("queue.process") },
-		{ N("settle"), N("queue.settle") },
-#undef N
-	};
-
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-		if (str_ieq(operation, list[i].operation))
-			return list[i].op;
-	}
-	return kind == RS_KIND_PRODUCER ? STR("queue.publish") : STR("queue.process");
-}
-
-static struct str op_of(const struct facts *f, uint8_t kind)
-{
-	if (f->v[HTTP_METHOD] && kind == RS_KIND_SERVER)
-		return STR("http.server");
-	if (f->v[HTTP_METHOD] && kind == RS_KIND_CLIENT)
-		return STR("http.client");
-	if (f->v[DB_SYSTEM])
-		return str_eq(fact_str(f, DB_SYSTEM), STR("redis")) ? STR("db.redis") : STR("db");
-	if (f->v[RPC_SYSTEM])
-		return STR("rpc");
-	if (f->v[MESSAGING_SYSTEM])
-		return queue_op(fact_str(f, MESSAGING_OPERATION), kind);
-	if (f->v[GRAPHQL])
-		return STR("graphql");
-	if (f->v[FAAS_TRIGGER])
-		return STR("function");
-	return STR("default");
-}
-
-/* gRPC's codes are Sentry's statuses; of HTTP's, the ones that Sentry's OpenTelemetry bridge knows. */
-static struct str status_of(const struct facts *f, uint8_t status)
-{
-	static const struct str grpc[] = {
-#define N(x) { x, sizeof(x) - 1 }
-		N("ok"),
-		N("cancelled"),
-		N("unknown_error"),
-		N("invalid_argument"),
-		N("deadline_exceeded"),
-		N("not_found"),
-		N("already_exists"),
-		N("permission_denied"),
-		N("resource_exhausted"),
-		N("failed_precondition"),
-		N("aborted"),
-		N("out_of_range"),
-		N("unimplemented"),
-		N("internal_error"),
-		N("unavailable"),
-		N("data_loss"),
-		N("unauthenticated"),
-#undef N
-	};
-	int64_t code;
-
-	if (status != RS_STATUS_ERROR)
-		return STR("ok");
-	code = fact_int(f, GRPC_STATUS);
-	if (code > 0 && code < (int64_t)(sizeof(grpc) / sizeof(grpc[0])))
-		return grpc[code];
-	switch (fact_int(f, HTTP_STATUS)) {
-	case 400:
-		return STR("failed_precondition");
-	case 401:
-		return STR("unauthenticated");
-	case 403:
-		return STR("permission_denied");
-	case 404:
-		return STR("not_found");
-	case 409:
-		return STR("aborted");
-	case 429:
-		return STR("resource_exhausted");
-	case 499:
-		return STR("cancelled");
-	case 500:
-		return STR("internal_error");
-	case 501:
-		return STR("unimplemented");
-	case 503:
-		return STR("unavailable");
-	case 504:
-		return STR("deadline_exceeded");
-	}
-	return STR("unknown_error");
-}
-
-/* Who made the span: ringspan's own scope, or another instrumentation that we only pass on. */
-static struct str origin_of(const struct facts *f, const struct rs_scope *scope)
-{
-	if (!str_eq(scope->name, STR("ringspan")))
-		return STR("auto.otel");
-	if (f->v[HTTP_METHOD])
-		return STR("auto.http.ebpf");
-	if (f->v[DB_SYSTEM])
-		return STR("auto.db.ebpf");
-	return STR("auto.rpc.ebpf");
-}
-
-/* Name of a transaction or segment; *source says where it comes from. In pieces: a, then b behind a blank. */
-static void segment_name(const struct facts *f, const struct rs_span *span, struct str *a,
-			 struct str *b, struct str *source)
-{
-	*a = fact_str(f, HTTP_METHOD);
-	*b = fact_str(f, HTTP_ROUTE);
-	*source = STR("route");
-	if (a->len && b->len)
-		return;
-	*b = fact_str(f, URL_PATH);
-	*source = STR("url");
-	if (a->len && b->len && span->kind == RS_KIND_SERVER)
-		return;
-	*a = span->name;
-	*b = STR_NONE;
-	*source = STR("custom");
-}
-
-static bool is_segment(const struct rs_span *span)
-{
-	return rs_id_is_zero(span->parent_id, 8) || (span->flags & 0x300) == 0x300 ||
-	       span->kind == RS_KIND_SERVER || span->kind == RS_KIND_CONSUMER;
-}
-
-static struct str release_of(const struct rs_resource *r)
-{
-	return find_str(&r->attrs, STR("service.version"));
-}
-
-static struct str environment_of(const struct rs_resource *r)
-{
-	struct str s = find_str(&r->attrs, STR("deployment.environment.name"));
-
-	return s.len ? s : find_str(&r->attrs, STR("deployment.environment"));
-}
 
 static const struct str kind_of[] = { { "", 0 },       { "internal", 8 }, { "server", 6 },
 				      { "client", 6 }, { "producer", 8 }, { "consumer", 8 } };
@@ -492,10 +253,10 @@ static char *put_item(struct state *st, char *p, const struct rs_item *it)
 	const struct rs_span *span = it->s;
 	struct rs_sink *s = &st->sink;
 	struct str a, b, source;
-	struct facts f;
-	bool segment = is_segment(span);
+	struct sentry_facts f;
+	bool segment = sentry_is_segment(span);
 
-	learn(&f, span);
+	sentry_learn(&f, span);
 	p = rs_sink_need(s, p, 128);
 	*p++ = '{';
 	p = put_ids(p, span);
@@ -511,20 +272,21 @@ static char *put_item(struct state *st, char *p, const struct rs_item *it)
 	p = put_time(p, span->end_ns);
 	p = RS_LIT(p, ",\"attributes\":{");
 	p = put_own_attrs(st, p, span, true);
-	p = put_word(st, p, RS_SPAN_STR("sentry.op"), op_of(&f, span->kind));
-	p = put_word(st, p, RS_SPAN_STR("sentry.origin"), origin_of(&f, scope));
+	p = put_word(st, p, RS_SPAN_STR("sentry.op"), sentry_op_of(&f, span->kind));
+	p = put_word(st, p, RS_SPAN_STR("sentry.origin"), sentry_origin_of(&f, scope));
 	if (span->kind && span->kind <= RS_KIND_CONSUMER)
 		p = put_word(st, p, RS_SPAN_STR("sentry.kind"), kind_of[span->kind]);
 	if (segment) {
-		segment_name(&f, span, &a, &b, &source);
+		sentry_segment_name(&f, span, &a, &b, &source);
 		p = put_text(st, p, RS_SPAN_STR("sentry.segment.name"), a, b);
 		p = put_word(st, p, RS_SPAN_STR("sentry.segment.name.source"), source);
 	}
 	if (span->status_msg.len)
 		p = put_text(st, p, RS_SPAN_STR("sentry.status.message"), span->status_msg,
 			     STR_NONE);
-	p = put_text(st, p, RS_SPAN_STR("sentry.release"), release_of(res), STR_NONE);
-	p = put_text(st, p, RS_SPAN_STR("sentry.environment"), environment_of(res), STR_NONE);
+	p = put_text(st, p, RS_SPAN_STR("sentry.release"), sentry_release_of(res), STR_NONE);
+	p = put_text(st, p, RS_SPAN_STR("sentry.environment"), sentry_environment_of(res),
+		     STR_NONE);
 	p = put_word(st, p, RS_SPAN_STR("sentry.sdk.name"), STR("ringspan"));
 	p = put_word(st, p, RS_SPAN_STR("sentry.sdk.version"), STR(RS_VERSION));
 	p = put_text(st, p, RS_SPAN_STR("instrumentation.name"), scope->name, STR_NONE);
@@ -539,18 +301,18 @@ static char *put_item(struct state *st, char *p, const struct rs_item *it)
 
 /* contexts.trace or an element of spans: what both have. Leaves the object open. */
 static char *put_trace_span(struct state *st, char *p, const struct rs_item *it,
-			    const struct facts *f)
+			    const struct sentry_facts *f)
 {
 	const struct rs_span *span = it->s;
 
 	*p++ = '{';
 	p = put_ids(p, span);
 	p = RS_LIT(p, ",\"op\":\"");
-	p = put_lit(p, op_of(f, span->kind));
+	p = put_lit(p, sentry_op_of(f, span->kind));
 	p = RS_LIT(p, "\",\"status\":\"");
-	p = put_lit(p, status_of(f, span->status));
+	p = put_lit(p, sentry_status_of(f, span->status));
 	p = RS_LIT(p, "\",\"origin\":\"");
-	p = put_lit(p, origin_of(f, &it->ss->scope));
+	p = put_lit(p, sentry_origin_of(f, &it->ss->scope));
 	p = RS_LIT(p, "\",\"data\":{");
 	p = put_own_attrs(st, p, span, false);
 	*p++ = '}';
@@ -560,10 +322,11 @@ static char *put_trace_span(struct state *st, char *p, const struct rs_item *it,
 
 /* What a span did: a request with its URL, a query, or its name. */
 static char *put_description(struct rs_sink *s, char *p, const struct rs_span *span,
-			     const struct facts *f)
+			     const struct sentry_facts *f)
 {
-	struct str url = fact_str(f, URL_FULL), query = fact_str(f, DB_QUERY),
-		   method = fact_str(f, HTTP_METHOD);
+	struct str url = sentry_fact_str(f, SENTRY_URL_FULL),
+		   query = sentry_fact_str(f, SENTRY_DB_QUERY),
+		   method = sentry_fact_str(f, SENTRY_HTTP_METHOD);
 
 	p = RS_LIT(p, ",\"description\":");
 	if (method.len && url.len && span->kind == RS_KIND_CLIENT) {
@@ -583,9 +346,9 @@ static char *put_times(char *p, const struct rs_span *span)
 
 static char *put_child(struct state *st, char *p, const struct rs_item *it)
 {
-	struct facts f;
+	struct sentry_facts f;
 
-	learn(&f, it->s);
+	sentry_learn(&f, it->s);
 	p = put_trace_span(st, p, it, &f);
 	p = put_description(&st->sink, p, it->s, &f);
 	p = put_times(p, it->s);
@@ -617,9 +380,10 @@ static char *put_breadcrumbs(struct rs_sink *s, char *p, const struct rs_span *s
 	return p;
 }
 
-static char *put_request(struct rs_sink *s, char *p, const struct facts *f)
+static char *put_request(struct rs_sink *s, char *p, const struct sentry_facts *f)
 {
-	struct str method = fact_str(f, HTTP_METHOD), url = fact_str(f, URL_FULL);
+	struct str method = sentry_fact_str(f, SENTRY_HTTP_METHOD),
+		   url = sentry_fact_str(f, SENTRY_URL_FULL);
 
 	if (!method.len)
 		return p;
@@ -627,7 +391,7 @@ static char *put_request(struct rs_sink *s, char *p, const struct facts *f)
 	p = rs_json_text(s, p, method);
 	p = rs_sink_need(s, p, 0);
 	if (!url.len)
-		url = fact_str(f, URL_PATH);
+		url = sentry_fact_str(f, SENTRY_URL_PATH);
 	if (url.len) {
 		p = RS_LIT(p, ",\"url\":");
 		p = rs_json_text(s, p, url);
@@ -673,10 +437,10 @@ static char *put_transaction(struct state *st, char *p, const struct unit *u, ui
 	const struct rs_resource *res = &it->rs->resource;
 	struct rs_sink *s = &st->sink;
 	struct str a, b, source;
-	struct facts f;
+	struct sentry_facts f;
 
-	learn(&f, it->s);
-	segment_name(&f, it->s, &a, &b, &source);
+	sentry_learn(&f, it->s);
+	sentry_segment_name(&f, it->s, &a, &b, &source);
 	p = RS_LIT(p, "{\"type\":\"transaction\",");
 	p = put_event_id(p, it->s);
 	p = RS_LIT(p, ",\"transaction\":");
@@ -686,9 +450,9 @@ static char *put_transaction(struct state *st, char *p, const struct unit *u, ui
 	p = RS_LIT(p, "\"}");
 	p = put_times(p, it->s);
 	p = RS_LIT(p, ",\"platform\":\"other\"");
-	p = put_member(s, p, STR("release"), release_of(res));
-	p = put_member(s, p, STR("environment"), environment_of(res));
-	p = put_member(s, p, STR("server_name"), find_str(&res->attrs, STR("host.name")));
+	p = put_member(s, p, STR("release"), sentry_release_of(res));
+	p = put_member(s, p, STR("environment"), sentry_environment_of(res));
+	p = put_member(s, p, STR("server_name"), sentry_find_str(&res->attrs, STR("host.name")));
 	*p++ = ',';
 	p = put_sdk(p);
 	p = RS_LIT(p, ",\"contexts\":{\"trace\":");
@@ -783,7 +547,7 @@ static char *put_trace(struct rs_encoder *e, char *p, const struct rs_item *it)
 	struct rs_sink *s = &st->sink;
 	struct str a, b, source;
 	uint64_t rate, rnd;
-	struct facts f;
+	struct sentry_facts f;
 	char digits[24];
 
 	sampling_of(it->s, &rate, &rnd);
@@ -803,11 +567,11 @@ static char *put_trace(struct rs_encoder *e, char *p, const struct rs_item *it)
 	p += 6;
 	p = rnd < rate ? RS_LIT(p, "\",\"sampled\":\"true\"")
 		       : RS_LIT(p, "\",\"sampled\":\"false\"");
-	p = put_member(s, p, STR("release"), release_of(&it->rs->resource));
-	p = put_member(s, p, STR("environment"), environment_of(&it->rs->resource));
-	learn(&f, it->s);
-	segment_name(&f, it->s, &a, &b, &source);
-	if (is_segment(it->s) && a.len && !str_eq(source, STR("url"))) {
+	p = put_member(s, p, STR("release"), sentry_release_of(&it->rs->resource));
+	p = put_member(s, p, STR("environment"), sentry_environment_of(&it->rs->resource));
+	sentry_learn(&f, it->s);
+	sentry_segment_name(&f, it->s, &a, &b, &source);
+	if (sentry_is_segment(it->s) && a.len && !str_eq(source, STR("url"))) {
 		p = RS_LIT(p, ",\"transaction\":");
 		p = put_pair(s, p, a, b);
 	}
@@ -945,7 +709,8 @@ static void find_transactions(struct state *st, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rs_item *it = &st->w.item[st->item[i]];
-		uint32_t up = is_segment(it->s) ? RS_CHUNK_END : place_of(st, it->s->parent_id);
+		uint32_t up =
+			sentry_is_segment(it->s) ? RS_CHUNK_END : place_of(st, it->s->parent_id);
 
 		/* Another service's span is another transaction's. */
 		if (up == i || (up != RS_CHUNK_END && st->w.item[st->item[up]].rs != it->rs))
