@@ -10,55 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "encoder.h"
+#include "measure.h"
 #include "spans.h"
 
 #define ROTATE	 8 /* batches of the same shape, so that nothing is learnt by heart */
 #define CHUNK_NS 2000000
 #define CHUNKS	 40
 #define WARM_NS	 30000000
-
-/* Allocations of everything in this process: we stand in front of the C library's functions. */
-static unsigned long heap_calls;
-
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-void *__libc_memalign(size_t align, size_t n);
-
-void *malloc(size_t n)
-{
-	heap_calls++;
-	return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	heap_calls++;
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t n)
-{
-	heap_calls++;
-	return __libc_realloc(p, n);
-}
-
-void *aligned_alloc(size_t align, size_t n)
-{
-	heap_calls++;
-	return __libc_memalign(align, n);
-}
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static struct rs_batch batches[ROTATE];
 static struct rs_bufpool pool;
@@ -149,7 +109,8 @@ static void time_it(int spans)
 		encode_one(&batches[i % ROTATE]);
 	for (int i = 0; i < ROTATE; i++)
 		bytes += (double)encode_one(&batches[i]);
-	before = heap_calls;
+	heap.counting = true;
+	before = heap.calls;
 	for (int c = 0; c < CHUNKS; c++) {
 		unsigned calls = 0;
 
@@ -162,7 +123,7 @@ static void time_it(int spans)
 		} while (end - t < CHUNK_NS);
 		per_batch[c] = (double)(end - t) / calls;
 	}
-	before = heap_calls - before;
+	before = heap.calls - before;
 	qsort(per_batch, CHUNKS, sizeof(double), by_value);
 
 	run = (struct rs_encode){ .batch = &batches[0] };

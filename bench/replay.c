@@ -14,36 +14,9 @@
 #include <time.h>
 
 #include "encoder.h"
+#include "measure.h"
 #include "pipeline.h"
 #include "source/tev.h"
-
-/* Allocations of everything in this process: we stand in front of the C library's functions. */
-static struct {
-	unsigned long calls;
-	bool counting;
-} heap;
-
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-
-void *malloc(size_t n)
-{
-	heap.calls += heap.counting;
-	return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	heap.calls += heap.counting;
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t n)
-{
-	heap.calls += heap.counting;
-	return __libc_realloc(p, n);
-}
 
 struct records {
 	char *data;

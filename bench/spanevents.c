@@ -12,52 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "encoder.h"
+#include "measure.h"
 #include "spans.h"
 
 #define ROUNDS	 40
 #define CHUNK_NS 1000000
-
-static unsigned long heap_calls;
-
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t n);
-void *__libc_memalign(size_t align, size_t n);
-
-void *malloc(size_t n)
-{
-	heap_calls++;
-	return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	heap_calls++;
-	return __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t n)
-{
-	heap_calls++;
-	return __libc_realloc(p, n);
-}
-
-void *aligned_alloc(size_t align, size_t n)
-{
-	heap_calls++;
-	return __libc_memalign(align, n);
-}
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static const char *const formats[] = { "datadog-v0.4", "datadog-v0.4-json", "datadog-v0.5",
 				       "datadog-v1" };
@@ -177,7 +138,7 @@ static void time_chunk(struct cell *c)
 
 	for (int i = 0; i < 300; i++) /* the others have been here */
 		c->bytes = encode_one(c->e, c->b);
-	before = heap_calls;
+	before = heap.calls;
 	start = now();
 	do {
 		for (int i = 0; i < 16; i++)
@@ -185,7 +146,7 @@ static void time_chunk(struct cell *c)
 		calls += 16;
 		end = now();
 	} while (end - start < CHUNK_NS);
-	c->allocs += heap_calls - before;
+	c->allocs += heap.calls - before;
 	if ((double)(end - start) / calls < c->ns)
 		c->ns = (double)(end - start) / calls;
 }
@@ -198,6 +159,7 @@ int main(void)
 
 	if (rs_bufpool_init(&pool, 0))
 		return 1;
+	heap.counting = true;
 	for (int k = 0; k < 3; k++) {
 		for (uint32_t l = 0; l < 2; l++) {
 			rs_batch_init(&b[k][l], 0);
