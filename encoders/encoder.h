@@ -212,6 +212,41 @@ static inline enum rs_took rs_span_took(const struct rs_encoder *e, struct rs_en
 	return RS_TOOK_NOT;
 }
 
+/*
+ * The spans of a scope until the message is full; `put` writes one, and is inlined. n: spans in the message.
+ * For protocols that send spans as they stand in the batch; by trace: chunks.h.
+ */
+static inline __attribute__((always_inline)) char *
+rs_put_spans(struct rs_encoder *e, struct rs_encode *run, struct rs_sink *s, char *p,
+	     const struct rs_resource_spans *rs, const struct rs_scope_spans *ss, uint32_t *n,
+	     bool *full, char *(*put)(struct rs_encoder *e, char *p, const struct rs_cursor *at))
+{
+	struct rs_cursor at = { rs, ss, rs_first_span(run, ss) };
+
+	for (; at.span; at.span = at.span->next) {
+		enum rs_skip skip = rs_span_check(at.span);
+		size_t mark = rs_sink_pos(s, p);
+
+		if (__builtin_expect(skip != RS_SKIP_NONE, 0)) {
+			run->skipped[skip]++;
+			continue;
+		}
+		p = put(e, p, &at);
+		switch (rs_span_took(e, run, s, &p, mark, *n)) {
+		case RS_TOOK:
+			++*n;
+			break;
+		case RS_TOOK_NOT:
+			break;
+		case RS_TOOK_END:
+			run->at = at;
+			*full = true;
+			return p;
+		}
+	}
+	return p;
+}
+
 /* Nesting of arrays and maps; what is deeper becomes the empty value (OpenTelemetry 1.60). */
 #define RS_ENC_DEPTH 64
 

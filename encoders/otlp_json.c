@@ -348,36 +348,11 @@ static char *close_group(struct rs_sink *s, char *p, struct str schema_url)
 	return RS_LIT(p, "},");
 }
 
-/* The spans of a scope until the message is full. n: spans in the message. */
-static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p,
-		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss,
-		       uint32_t *n, bool *full)
+static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
 {
 	struct state *st = e->state;
-	struct rs_sink *s = &st->sink;
 
-	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
-		size_t mark = rs_sink_pos(s, p);
-		enum rs_skip skip = rs_span_check(span);
-
-		if (skip != RS_SKIP_NONE) {
-			run->skipped[skip]++;
-			continue;
-		}
-		p = put_span(s, p, span, &st->second);
-		switch (rs_span_took(e, run, s, &p, mark, *n)) {
-		case RS_TOOK:
-			++*n;
-			break;
-		case RS_TOOK_NOT:
-			break;
-		case RS_TOOK_END:
-			run->at = (struct rs_cursor){ rs, ss, span };
-			*full = true;
-			return p;
-		}
-	}
-	return p;
+	return put_span(&st->sink, p, at->span, &st->second);
 }
 
 static int encode(struct rs_encoder *e, struct rs_encode *run)
@@ -398,7 +373,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 			p = open_scope(s, p, ss);
 			if (s->err)
 				goto fail;
-			p = put_spans(e, run, p, rs, ss, &n, &full);
+			p = rs_put_spans(e, run, s, p, rs, ss, &n, &full, put_one);
 			p = close_group(s, p, ss->schema_url);
 		}
 		p = close_group(s, p, rs->schema_url);

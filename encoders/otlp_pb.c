@@ -318,33 +318,12 @@ static inline char *put_span(const struct ctx *c, char *p, const struct rs_span 
 	return CLOSE(c, p, KIND_SPAN, &m);
 }
 
-/* The spans of a scope until the message is full. n: spans in the message. */
-static char *put_spans(const struct rs_encoder *e, struct rs_encode *run, const struct ctx *c,
-		       char *p, const struct rs_resource_spans *rs, const struct rs_scope_spans *ss,
-		       uint32_t *n, bool *full)
+static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
 {
-	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
-		size_t mark = rs_sink_pos(c->s, p);
-		enum rs_skip skip = rs_span_check(span);
+	struct state *st = e->state;
+	const struct ctx c = { &st->sink, st->width };
 
-		if (__builtin_expect(skip != RS_SKIP_NONE, 0)) {
-			run->skipped[skip]++;
-			continue;
-		}
-		p = put_span(c, p, span);
-		switch (rs_span_took(e, run, c->s, &p, mark, *n)) {
-		case RS_TOOK:
-			++*n;
-			break;
-		case RS_TOOK_NOT:
-			break;
-		case RS_TOOK_END:
-			run->at = (struct rs_cursor){ rs, ss, span };
-			*full = true;
-			return p;
-		}
-	}
-	return p;
+	return put_span(&c, p, at->span);
 }
 
 static char *put_resource(const struct ctx *c, char *p, const struct rs_resource_spans *rs)
@@ -398,7 +377,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 			p = put_scope(&c, p, ss);
 			if (c.s->err)
 				goto fail;
-			p = put_spans(e, run, &c, p, rs, ss, &n, &full);
+			p = rs_put_spans(e, run, c.s, p, rs, ss, &n, &full, put_one);
 			p = rs_sink_need(c.s, p, 0);
 			p = put_text(&c, p, 3, ss->schema_url);
 			p = CLOSE(&c, p, KIND_SCOPE_SPANS, &ss_msg);

@@ -288,35 +288,13 @@ static char *put_span(struct state *st, char *p, const struct rs_span *span,
 	return p;
 }
 
-static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p,
-		       const struct rs_resource_spans *rs, const struct rs_scope_spans *ss,
-		       uint32_t *n, bool *full)
+static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
 {
 	struct state *st = e->state;
 
-	for (const struct rs_span *span = rs_first_span(run, ss); span; span = span->next) {
-		enum rs_skip why = rs_span_check(span);
-		size_t mark = rs_sink_pos(&st->sink, p);
-
-		if (why != RS_SKIP_NONE) {
-			run->skipped[why]++;
-			continue;
-		}
-		p = put_span(st, p, span, &rs->resource, &ss->scope);
-		p = rs_sink_need(&st->sink, p, 0);
-		*p++ = ',';
-		switch (rs_span_took(e, run, &st->sink, &p, mark, *n)) {
-		case RS_TOOK:
-			++*n;
-			break;
-		case RS_TOOK_NOT:
-			break;
-		case RS_TOOK_END:
-			run->at = (struct rs_cursor){ rs, ss, span };
-			*full = true;
-			return p;
-		}
-	}
+	p = put_span(st, p, at->span, &at->rs->resource, &at->ss->scope);
+	p = rs_sink_need(&st->sink, p, 0);
+	*p++ = ',';
 	return p;
 }
 
@@ -334,7 +312,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 	     rs = rs->next) {
 		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
 		     ss = ss->next)
-			p = put_spans(e, run, p, rs, ss, &n, &full);
+			p = rs_put_spans(e, run, s, p, rs, ss, &n, &full, put_one);
 	}
 	if (s->err || (full && !n)) {
 		int err = s->err ? s->err : -ENOBUFS;
