@@ -97,11 +97,13 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 	if (n)
 		snprintf(text, sizeof(text), "TLS, %s: %s", info[0].library, info[0].why);
 	else
-		snprintf(text, sizeof(text), "TLS %.*s%s%s: %s", STR_ARG(rs_tls_version_name(f->version)),
-			 f->server_name[0] ? " to " : "", f->server_name,
-			 strncmp(p->comm, "java", sizeof(p->comm)) == 0
-				 ? "Java's own is compiled while it runs, there is no place for a probe; only handshakes are seen"
-				 : "by a library that is not known, or that has no symbols; only handshakes are seen");
+		snprintf(
+			text, sizeof(text), "TLS %.*s%s%s: %s",
+			STR_ARG(rs_tls_version_name(f->version)), f->server_name[0] ? " to " : "",
+			f->server_name,
+			strncmp(p->comm, "java", sizeof(p->comm)) == 0
+				? "Java's own is compiled while it runs, there is no place for a probe; only handshakes are seen"
+				: "by a library that is not known, or that has no symbols; only handshakes are seen");
 	return rs_status_str(s, str_c(text));
 }
 

@@ -85,7 +85,7 @@ struct rs_scratch {
 	__u32 head;
 	__u32 nl;
 	__u32 whole; /* of the connection, or RS_WHOLE_BINARY: head bytes are to come, no blank line ends them */
-	__u64 wake;  /* flags for the next record */
+	__u64 wake; /* flags for the next record */
 };
 
 /* Programs that build data records: each has its own scratch, so that one preempted is not overwritten. */

@@ -50,6 +50,7 @@ struct rs_tls_thread {
 	__u32 n[2];    /* transfers so far */
 	__u32 mark[2]; /* n when the call under way began */
 	__u32 taken;   /* n[IN] at the last return of a read */
+	__u32 last_seq, last_len; /* of the last transfer IN */
 	__u32 pad_;
 };
 
@@ -151,6 +152,10 @@ static __always_inline void rs_tls_note(struct rs_conn *c, const struct rs_segme
 
 	if (!t)
 		return;
+	if (dir == RS_DIR_IN) {
+		t->last_seq = seg->seq;
+		t->last_len = seg->len;
+	}
 	t->conn[dir] = c->id;
 	if (t->n[dir] == t->mark[dir]) {
 		t->seq[dir] = seg->seq;

@@ -48,7 +48,7 @@ static __always_inline __u64 go_word(__u64 at)
  * wraps another one (tls.Conn, and what programs embed a net.Conn in) has an interface there instead, that
  * is, a pointer to its type's methods, whose third word is a hash and no descriptor; then the data. 0: none.
  */
-static __always_inline __u64 go_conn(__u64 data)
+static __always_inline __u64 go_conn(__u64 data, struct sock **ret_sk)
 {
 	struct task_struct *task = rs_task();
 
@@ -65,6 +65,7 @@ static __always_inline __u64 go_conn(__u64 data)
 		    fd < FD_MAX) {
 			file = rs_fd_socket(task, fd);
 			sk = file ? rs_file_sock(file) : NULL;
+			*ret_sk = sk;
 			return sk ? BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) : 0;
 		}
 		data = w[1];
@@ -157,6 +158,7 @@ int rs_go_task(struct pt_regs *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, stream;
 	__u64 cookie = bpf_get_attach_cookie(ctx), kind = RS_GO_COOKIE_KIND(cookie), task, conn, p;
 	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a3 = GO_ARG3(ctx);
+	struct sock *sk;
 	struct rs_bpf_go *go = go_begin(tgid, cookie);
 
 	if (!go)
@@ -195,12 +197,12 @@ int rs_go_task(struct pt_regs *ctx)
 		return 0;
 	}
 	if (kind == RS_GO_CALLS) {
-		conn = go_conn(go_word(a0 + go->pconn_conn + 8));
+		conn = go_conn(go_word(a0 + go->pconn_conn + 8), &sk);
 		if (conn)
 			go_emit(tgid, RS_TASK_CALLS, task, 0, conn, 0);
 		return 0;
 	}
-	conn = go_conn(go_word(a0 + go->h2_sc_conn + 8));
+	conn = go_conn(go_word(a0 + go->h2_sc_conn + 8), &sk);
 	p = go_word(a1 + go->h2_rw_rws);
 	p = go_word(p + go->h2_rws_stream);
 	stream = (__u32)go_word(p + go->h2_stream_id);
@@ -209,6 +211,34 @@ int rs_go_task(struct pt_regs *ctx)
 		go_emit(tgid, RS_TASK_SERVES, task, 0, conn, stream);
 	}
 	return 0;
+}
+
+/* TCP sequence number of what is written next, or 0: a record begins there. */
+static __always_inline __u32 next_written(struct sock *sk)
+{
+	if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return 0;
+	return BPF_CORE_READ((struct tcp_sock *)sk, write_seq);
+}
+
+#define RECORD_MIN (5 + 16) /* what a record has beside its text: header and tag, at least */
+
+/*
+ * TCP sequence number of the record of which the program gets n bytes; 0: not known. It is where the thread's last
+ * receive began, if that brought all of them, else the first one since the last read; of a record that is read
+ * in pieces the first has it. Where that was the end of a handshake, it is wrong: the two ends do not meet then.
+ */
+static __always_inline __u32 first_read(__u64 conn, __u64 n)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), seq = 0;
+	struct rs_tls_thread *t = bpf_map_lookup_elem(&rs_tls_threads, &tid);
+
+	if (!t)
+		return 0;
+	if (t->conn[RS_DIR_IN] == conn && t->n[RS_DIR_IN] != t->mark[RS_DIR_IN])
+		seq = t->last_len >= n + RECORD_MIN ? t->last_seq : t->seq[RS_DIR_IN];
+	t->mark[RS_DIR_IN] = t->n[RS_DIR_IN];
+	return seq;
 }
 
 SEC("uprobe")
@@ -220,6 +250,7 @@ int rs_go_tls(struct pt_regs *ctx)
 	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a2 = GO_ARG2(ctx), a3 = GO_ARG3(ctx);
 	__u64 obj = 0, buf, len, conn;
 	struct rs_bpf_go *go = go_begin(tgid, cookie);
+	struct sock *sk = NULL;
 	struct rs_tls *t;
 
 	if (!go)
@@ -243,7 +274,7 @@ int rs_go_tls(struct pt_regs *ctx)
 	}
 	if (!len || len > 0x7fffffff)
 		return 0;
-	conn = go_conn(go_word(obj + 8));
+	conn = go_conn(go_word(obj + 8), &sk);
 	t = conn ? rs_tls_get(tgid, obj) : NULL;
 	if (!t) {
 		rs_count(RS_N_GO_UNPLACED);
@@ -251,6 +282,7 @@ int rs_go_tls(struct pt_regs *ctx)
 	}
 	rs_tls_place(t, conn);
 	seg.len = len;
+	seg.seq = seg.dir == RS_DIR_OUT ? next_written(sk) : first_read(conn, len);
 	rs_tls_emit(t, &seg, buf, rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid));
 	return 0;
 }

@@ -133,7 +133,8 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	if (ret <= 0) {
 		if (c && ret == 0 && dir == RS_DIR_IN)
 			rs_end_of_stream(c, sk, tgid);
-		else if (c && ret == -EPIPE && !c->tcp) /* nobody else tells that the other end is gone */
+		else if (c && ret == -EPIPE &&
+			 !c->tcp) /* nobody else tells that the other end is gone */
 			rs_emit_close(c, tgid, RS_CLOSE_OUT);
 		return;
 	}

@@ -33,7 +33,9 @@ static int memory(const void *p, size_t n)
 
 static void test_elf(void **state)
 {
-	struct rs_elf_sym sym[] = { { .name = "SSL_read" }, { .name = "SSL_peek" }, { .name = "SSL_write" } };
+	struct rs_elf_sym sym[] = { { .name = "SSL_read" },
+				    { .name = "SSL_peek" },
+				    { .name = "SSL_write" } };
 	int fd = seed();
 	struct rs_elf_bytes f;
 	struct rs_elf *e;
@@ -129,8 +131,10 @@ static void test_maps(void **state)
 		uint64_t start, ino;
 		bool deleted;
 	} cases[] = {
-		{ "7f00-7f10 r-xp 00000000 08:01 42    /usr/lib/libssl.so.3\n", "/usr/lib/libssl.so.3", 0x7f00, 42, false },
-		{ "7f00-7f10 r-xp 00000000 08:01 42    /a b/lib ssl.so (deleted)\n", "/a b/lib ssl.so", 0x7f00, 42, true },
+		{ "7f00-7f10 r-xp 00000000 08:01 42    /usr/lib/libssl.so.3\n",
+		  "/usr/lib/libssl.so.3", 0x7f00, 42, false },
+		{ "7f00-7f10 r-xp 00000000 08:01 42    /a b/lib ssl.so (deleted)\n",
+		  "/a b/lib ssl.so", 0x7f00, 42, true },
 		{ "7f00-7f10 r--p 00000000 08:01 42    /usr/lib/libssl.so.3\n", NULL, 0, 0, false },
 		{ "7f00-7f10 r-xp 00000000 00:00 0\n", NULL, 0, 0, false },
 		{ "7f00-7f10 r-xp 00000000 00:00 0     [vdso]\n", NULL, 0, 0, false },
