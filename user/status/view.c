@@ -410,9 +410,9 @@ static void put_kubernetes(FILE *out, const struct rs_view *v, const json_t *o)
 
 	if (!k)
 		return;
-	facts_begin(&f, out, v, "Kubernetes");
-	fact(&f, "", "%s pods of %s", COUNT(num(k, "pods")), TEXT(k, "node", 60));
-	fact(&f, synced ? "" : v->style.red, synced ? "by %s" : "not yet by %s",
+	facts_begin(&f, out, v, "Pods");
+	fact(&f, "", "%s of %s", COUNT(num(k, "pods")), TEXT(k, "node", 60));
+	fact(&f, synced ? "" : v->style.red, synced ? "by %s" : "none heard of yet by %s",
 	     TEXT(k, "source", 0));
 	if (num(k, "peers"))
 		fact(&f, "", "%s peers", COUNT(num(k, "peers")));
