@@ -159,7 +159,7 @@ static void on_message(void *arg, const struct rs_conn *c, const struct rs_open 
 	static const char *const types[] = {
 		[RS_MSG_REQUEST] = "request",		[RS_MSG_REQUEST_END] = "request_end",
 		[RS_MSG_INTERIM] = "interim",		[RS_MSG_RESPONSE] = "response",
-		[RS_MSG_RESPONSE_END] = "response_end",
+		[RS_MSG_RESPONSE_END] = "response_end", [RS_MSG_PART] = "part",
 	};
 	bool end = m->type == RS_MSG_REQUEST_END || m->type == RS_MSG_RESPONSE_END;
 	struct rs_dump *d = arg;
@@ -169,7 +169,7 @@ static void on_message(void *arg, const struct rs_conn *c, const struct rs_open 
 	if (rs_l7_proto(&c->l7))
 		json_object_set_new(o, "protocol", json_string(rs_l7_proto(&c->l7)->name));
 	set_flags(o, m->flags);
-	if (end && m->body_size != RS_BODY_UNKNOWN)
+	if ((end || m->type == RS_MSG_PART) && m->body_size != RS_BODY_UNKNOWN)
 		set_num(o, "body_size", m->body_size);
 	if (open && open->has_request) {
 		json_object_set_new(

@@ -191,10 +191,11 @@ static __always_inline void rs_frames_unseen(struct rs_conn *c, __u32 dir, __u32
 }
 
 /* A segment of frames: from `pos` on len bytes. s->ev is filled but for its length. */
-static __always_inline void rs_capture_frames(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
-					      __u32 dir, __u32 pos, __u32 len)
+static __noinline void rs_capture_frames(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
+					 __u32 pos, __u32 len)
 {
-	dir &= 1;
+	__u32 dir = s->ev.dir & 1;
+
 	s->frames = c->frames[dir];
 	s->pos = pos;
 	s->rest = len;
@@ -268,7 +269,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 			return;
 	}
 	if (c->frames[dir].on) {
-		rs_capture_frames(c, s, slot, dir, pos, len);
+		rs_capture_frames(c, s, slot, pos, len);
 		return;
 	}
 	cap = len;
@@ -286,7 +287,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		c->whole = 1;
 		c->frames[dir].on = 1;
 		c->frames[dir].copy = s->data[0] ? RS_PREFACE_LEN : 0;
-		rs_capture_frames(c, s, slot, dir, pos, len);
+		rs_capture_frames(c, s, slot, pos, len);
 		return;
 	}
 	if (!open && rs_begins_message(s, cap, fresh)) {

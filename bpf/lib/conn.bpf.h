@@ -22,17 +22,20 @@ static __always_inline struct rs_conn *rs_conn_find(const struct sock *sk)
 static __always_inline void rs_unix_peer_gone(struct sock *sk)
 {
 	struct sock *peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
-	struct rs_conn other = { .opened = 1 }, *c = &other;
-	__u64 key = (__u64)peer;
+	__u64 key = (__u64)peer, id;
+	struct rs_conn *c;
 
 	if (!peer || !(BPF_CORE_READ(peer, __sk_common.skc_flags) & 1UL << SOCK_DEAD))
 		return;
-	if (rs_by_syscall)
+	if (rs_by_syscall) {
 		c = bpf_map_lookup_elem(&rs_conns, &key);
-	else
-		other.id = BPF_CORE_READ(peer, __sk_common.skc_cookie.counter);
-	if (c && c->id)
-		rs_emit_close(c, 0, RS_CLOSE_ALL);
+		if (c && c->id)
+			rs_emit_close(c, 0, RS_CLOSE_ALL);
+		return;
+	}
+	id = BPF_CORE_READ(peer, __sk_common.skc_cookie.counter);
+	if (id)
+		rs_emit_closed(id, 0, RS_CLOSE_ALL);
 }
 
 /* The end of the stream was read. */

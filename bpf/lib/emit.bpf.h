@@ -76,21 +76,25 @@ static __noinline void rs_emit_open(struct rs_conn *c, struct sock *sk, __u64 wa
 	rs_submit(o, wake);
 }
 
+static __always_inline void rs_emit_closed(__u64 conn, __u32 tgid, enum rs_ev_how how)
+{
+	struct rs_ev_close *r = RS_RESERVE(struct rs_ev_close, RS_EV_CLOSE);
+
+	if (!r)
+		return;
+	r->conn = conn;
+	r->tgid = tgid;
+	r->how = how;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+}
+
 /* False: it was said already. */
 static __always_inline bool rs_emit_close(struct rs_conn *c, __u32 tgid, enum rs_ev_how how)
 {
-	struct rs_ev_close *r;
-
 	if (!c->opened || (c->closed & (1 << how | 1 << RS_CLOSE_ALL)))
 		return false;
 	c->closed |= 1 << how;
-	r = RS_RESERVE(struct rs_ev_close, RS_EV_CLOSE);
-	if (r) {
-		r->conn = c->id;
-		r->tgid = tgid;
-		r->how = how;
-		rs_submit(r, BPF_RB_NO_WAKEUP);
-	}
+	rs_emit_closed(c->id, tgid, how);
 	return true;
 }
 

@@ -38,12 +38,15 @@ static __always_inline __u64 new_id(struct sock *sk)
 	return 1ULL << 62 | bpf_ktime_get_ns() >> 4 << 8 | (bpf_get_smp_processor_id() & 0xff);
 }
 
+/* A new connection's; in memory, since it is half of the stack that there is. */
+static const volatile struct rs_conn blank;
+
 /* The state of the connection; `make`: made when there is none. gen: inode of the socket. */
 static __noinline struct rs_conn *get(struct sock *sk, __u64 gen, __u32 tcp, __u32 present,
 				      __u32 make)
 {
 	__u64 key = (__u64)sk;
-	struct rs_conn fresh = {}, *c = bpf_map_lookup_elem(&rs_conns, &key);
+	struct rs_conn *c = bpf_map_lookup_elem(&rs_conns, &key);
 
 	if (c && c->gen == gen)
 		return c;
@@ -51,15 +54,18 @@ static __noinline struct rs_conn *get(struct sock *sk, __u64 gen, __u32 tcp, __u
 		rs_emit_close(c, 0, RS_CLOSE_ALL);
 	if (!make)
 		return NULL;
-	fresh.id = new_id(sk);
-	fresh.gen = gen;
-	fresh.tcp = tcp;
-	fresh.present = present;
-	if (bpf_map_update_elem(&rs_conns, &key, &fresh, BPF_ANY)) {
+	if (bpf_map_update_elem(&rs_conns, &key, (const void *)&blank, BPF_ANY)) {
 		rs_count(RS_N_CONN_FULL);
 		return NULL;
 	}
-	return bpf_map_lookup_elem(&rs_conns, &key);
+	c = bpf_map_lookup_elem(&rs_conns, &key);
+	if (!c)
+		return NULL;
+	c->id = new_id(sk);
+	c->gen = gen;
+	c->tcp = tcp;
+	c->present = present;
+	return c;
 }
 
 /* Bytes that recvmmsg or sendmmsg moved in `n` messages. */

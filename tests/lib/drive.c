@@ -89,6 +89,10 @@ static void on_msg(void *arg, const struct rs_msg *m)
 	bool end = m->type == RS_MSG_REQUEST_END || m->type == RS_MSG_RESPONSE_END;
 
 	d->messages++;
+	if (m->type == RS_MSG_PART) {
+		d->parts++;
+		return;
+	}
 	say(d, "%c", m->type == RS_MSG_REQUEST || m->type == RS_MSG_REQUEST_END ? '>' : '<');
 	if (m->flags & (RS_MSGF_RESET | RS_MSGF_PUSHED))
 		d->pushed = m->flags & RS_MSGF_PUSHED ? m->id : d->pushed;

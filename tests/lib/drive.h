@@ -27,6 +27,7 @@ struct drive {
 	struct rs_bpf_policy policy;
 	unsigned policies;
 	uint64_t messages;
+	uint64_t parts;	 /* of them; they are not written down */
 	uint32_t pushed; /* the last stream that was */
 	size_t len;
 	size_t cap;

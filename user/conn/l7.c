@@ -199,6 +199,7 @@ static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
 		break;
 	case RS_MSG_REQUEST_END:
 	case RS_MSG_RESPONSE_END:
+	case RS_MSG_PART:
 		goto out;
 	}
 	count(c->env, RS_C_PROTO_HEADS, 1);

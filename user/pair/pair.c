@@ -74,7 +74,7 @@ static struct rs_open *new_open(struct rs_pair *p, struct rs_conn *c, const stru
 	/* Field arrays and buffers are written before they are read: their counts say how far. */
 	memset(&o->x, 0, offsetof(struct rs_exchange, req));
 	memset((char *)o + sizeof(o->x), 0, offsetof(struct rs_open, facts) - sizeof(o->x));
-	o->nfacts = o->dropped_facts = o->used = o->more_used = 0;
+	o->nfacts = o->nparts = o->dropped_facts = o->used = o->more_used = 0;
 	o->more = NULL;
 	o->conn = c;
 	o->id = m->id;
@@ -226,6 +226,15 @@ static struct rs_open *add_response(struct rs_pair *p, struct rs_conn *c, const 
 	return o;
 }
 
+static void keep_part(struct rs_open *o, const struct rs_msg *m)
+{
+	if (o->nparts == RS_PAIR_PARTS)
+		o->dropped_facts++;
+	else
+		o->parts[o->nparts++] =
+			(struct rs_open_part){ m->end_ns, m->dir, (uint32_t)m->body_size };
+}
+
 struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
 {
 	struct rs_open *o;
@@ -266,6 +275,11 @@ struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct r
 		else if (o->has_request)
 			finish(p, o, RS_XEND_OK, m->end_ns);
 		return o;
+	case RS_MSG_PART:
+		o = p->keep_parts ? find_id(p, c, m->id) : NULL;
+		if (o)
+			keep_part(o, m);
+		return NULL;
 	case RS_MSG_INTERIM:
 		return NULL;
 	}

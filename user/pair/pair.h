@@ -39,6 +39,14 @@ struct rs_open_fact {
 /* Not told by the kernel, but by the connection's TLS records; value: µs. */
 #define RS_FACT_TLS_HANDSHAKE 63
 
+/* A message within the body of a call (gRPC). */
+struct rs_open_part {
+	uint64_t ts_ns;
+	uint8_t dir; /* enum rs_ev_dir */
+	uint32_t size;
+};
+#define RS_PAIR_PARTS 32 /* kept for one call; the rest are counted */
+
 /* How a span's parent was found: attribute ringspan.parent.source. */
 enum rs_parent_source {
 	RS_PARENT_NONE,
@@ -119,7 +127,8 @@ struct rs_open {
 	struct rs_list of_wire; /* server: others of its process in the same trace from the wire */
 	struct rs_list opened;	/* server: rs_connect.of_opener */
 	struct rs_open_fact facts[RS_PAIR_FACTS];
-	uint32_t nfacts, dropped_facts;
+	uint32_t nfacts, nparts, dropped_facts;
+	struct rs_open_part parts[RS_PAIR_PARTS];
 	struct rs_open_link links[RS_PAIR_LINKS];
 
 	char peer[RS_PAIR_PEER]; /* x.peer */
@@ -134,6 +143,7 @@ struct rs_pair {
 	struct rs_list all;  /* oldest first */
 	struct rs_map by_id; /* open exchanges with an id, by connection and id */
 	struct rs_counters *n;
+	bool keep_parts; /* --rpc-messages */
 };
 
 void rs_pair_init(struct rs_pair *p, uint32_t max, struct rs_counters *n);

@@ -345,9 +345,10 @@ static size_t grpc_part(struct stream *s, enum side side, struct str in, uint32_
 
 /* Inside a frame's content. */
 static enum rs_parse content(struct http2 *h, struct dir *d, enum side side, struct str in,
-			     size_t *ret_used)
+			     size_t *ret_used, struct rs_msg *m)
 {
 	struct stream *s = d->of ? find_stream(h, d->of) : NULL;
+	uint32_t parts = s ? s->s[side].parts : 0;
 	size_t n = d->left;
 
 	if (d->left && s && s->grpc && !s->s[side].unsized) {
@@ -361,7 +362,11 @@ static enum rs_parse content(struct http2 *h, struct dir *d, enum side side, str
 		d->pad = 0;
 	}
 	*ret_used = n;
-	return RS_PARSE_SKIP;
+	if (!s || s->s[side].parts == parts || n > in.len)
+		return RS_PARSE_SKIP;
+	start_msg(m, RS_MSG_PART, d->of);
+	m->body_size = s->s[side].left;
+	return RS_PARSE_OK;
 }
 
 static enum rs_parse parse_data(struct http2 *h, struct dir *d, enum side side, struct str in,
@@ -843,7 +848,7 @@ static enum rs_parse http2_parse(void *state, enum rs_ev_dir dir, enum rs_ev_rol
 
 	*ret_used = 0;
 	if (d->left || d->pad)
-		return content(h, d, side, in, ret_used);
+		return content(h, d, side, in, ret_used, m);
 	if (d->end_id)
 		return end_now(h, d, m);
 	if (d->refused)

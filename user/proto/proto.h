@@ -35,6 +35,7 @@ enum rs_msg_type {
 	RS_MSG_INTERIM,	     /* an interim response (HTTP 1xx): answers nothing */
 	RS_MSG_RESPONSE,     /* a response's head */
 	RS_MSG_RESPONSE_END, /* its last byte has gone through, or its stream has ended */
+	RS_MSG_PART, /* within a body: a message of its own begins (gRPC); body_size: its bytes */
 };
 
 #define RS_BODY_UNKNOWN                                                                            \

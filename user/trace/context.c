@@ -43,6 +43,7 @@ struct str rs_trace_configure(struct rs_trace *t, const struct rs_config *cfg)
 	rs_propagators_parse(str_c(cfg->propagators), &t->propagators, &unknown);
 	t->join = (enum rs_join_mode)cfg->join;
 	t->events = (enum rs_events_mode)cfg->events;
+	t->pair->keep_parts = cfg->rpc_messages;
 	t->skip_sdk = cfg->sdk == 0;
 	t->limits = (struct rs_limits){
 		.attributes = (uint32_t)cfg->max_attributes,
@@ -526,6 +527,7 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 		}
 		break;
 	case RS_MSG_INTERIM:
+	case RS_MSG_PART:
 		break;
 	}
 }

@@ -57,12 +57,17 @@ static struct rs_val number(int64_t v)
 	return (struct rs_val){ .type = RS_VAL_INT, .i = v };
 }
 
-static struct rs_val value_of(const struct kind *k, const struct rs_open_fact *f)
+static struct rs_val direction(bool in)
 {
 	static const struct str receive = RS_SPAN_STR("receive"),
 				transmit = RS_SPAN_STR("transmit");
-	struct str dir = k->says == SAYS_RECEIVE ? receive : transmit;
+	struct str dir = in ? receive : transmit;
 
+	return (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)dir.len, .str = dir.ptr };
+}
+
+static struct rs_val value_of(const struct kind *k, const struct rs_open_fact *f)
+{
 	switch ((enum says)k->says) {
 	case SAYS_COUNT:
 		return number(f->count);
@@ -72,9 +77,7 @@ static struct rs_val value_of(const struct kind *k, const struct rs_open_fact *f
 		return number((f->value >> 8) & 0xff);
 	case SAYS_RECEIVE:
 	case SAYS_TRANSMIT:
-		return (struct rs_val){ .type = RS_VAL_STR,
-					.len = (uint32_t)dir.len,
-					.str = dir.ptr };
+		return direction(k->says == SAYS_RECEIVE);
 	case SAYS_THAT:
 		break;
 	}
@@ -117,8 +120,9 @@ static void summarise(const struct rs_open *o, struct rs_build *b)
 
 void rs_trace_events(const struct rs_trace *t, const struct rs_open *o, struct rs_build *b)
 {
-	static const struct str first_byte = RS_SPAN_STR("response.first_byte");
-	uint32_t max = o->nfacts + slow_answer(&o->x), n = 0;
+	static const struct str first_byte = RS_SPAN_STR("response.first_byte"),
+				rpc_message = RS_SPAN_STR("rpc.message");
+	uint32_t max = o->nfacts + o->nparts + slow_answer(&o->x), n = 0;
 	struct rs_span *s = b->span;
 	struct rs_event *ev;
 	struct rs_attr *attrs;
@@ -149,6 +153,17 @@ void rs_trace_events(const struct rs_trace *t, const struct rs_open *o, struct r
 					   .name = k->name,
 					   .attrs = { .a = own,
 						      .n = attrs_of(k, &o->facts[i], own) } };
+	}
+	for (uint32_t i = 0; i < o->nparts; i++) {
+		struct rs_attr *own = attrs + (size_t)EVENT_ATTRS * n;
+		const struct rs_open_part *p = &o->parts[i];
+
+		own[0] = (struct rs_attr){ rs_key(RS_K_NETWORK_IO_DIRECTION),
+					   direction(p->dir == RS_DIR_IN) };
+		own[1] = (struct rs_attr){ rs_key(RS_K_RINGSPAN_SIZE), number(p->size) };
+		ev[n++] = (struct rs_event){ .time_ns = p->ts_ns + (uint64_t)t->wall_offset,
+					     .name = rpc_message,
+					     .attrs = { .a = own, .n = 2 } };
 	}
 	if (slow_answer(&o->x))
 		ev[n++] =

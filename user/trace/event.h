@@ -11,6 +11,7 @@
  *   process.signal         ringspan.signal                         ringspan.process.signal
  *   process.oom_kill       -                                       ringspan.process.oom_kill
  *   process.exit           process.exit.code, ringspan.signal      ringspan.process.exit
+ *   rpc.message            network.io.direction, ringspan.size   -  (--rpc-messages; each is one)
  *   response.first_byte    -                                       ringspan.first_byte_us, from the span's start
  *
  * The same again is one event, at its first time, with a count. tcp.connect is on the first request of a
