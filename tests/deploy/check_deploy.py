@@ -243,6 +243,28 @@ def package_is_complete():
         run(d + "/usr/bin/ringspan", "config", "check", d + "/etc/ringspan.yaml")
 
 
+def expand(group):
+    """The system calls of systemd's @group."""
+    for word in run("systemd-analyze", "syscall-filter", group).split("\n")[1:]:
+        word = word.strip()
+        if word.startswith("@"):
+            yield from expand(word)
+        elif word and not word.startswith("#"):
+            yield word
+
+
+def unit_allows_what_the_agent_calls():
+    if not shutil.which("systemd-analyze"):
+        raise Skipped("no systemd-analyze")
+    with open(TOP + "/deploy/systemd/ringspan.service", encoding="utf-8") as f:
+        words = next(line for line in f if line.startswith("SystemCallFilter=")).strip().split("=")[1].split()
+    allowed = {call for w in words for call in (expand(w) if w.startswith("@") else [w])}
+    with open(TOP + "/deploy/seccomp/ringspan.json", encoding="utf-8") as f:
+        wanted = set(json.load(f)["syscalls"][0]["names"])
+    known = set(expand("@known"))
+    expect(wanted & known <= allowed, f"not allowed: {sorted(wanted & known - allowed)}")
+
+
 def unit_is_hardened():
     if not shutil.which("systemd-analyze"):
         raise Skipped("no systemd-analyze")
@@ -400,8 +422,8 @@ def wait_port(port, process, log):
 def main():
     cases = [schemas_reject_what_is_wrong, chart_gives_valid_objects, least_privilege, kustomize_is_the_chart,
              configurations_are_ringspans, image_runs_alone, seccomp_profile_is_the_sandboxs, image_runs_in_an_engine,
-             package_is_complete, unit_is_hardened, datadog_files_have_documented_keys, gateway_objects_are_valid,
-             gateway_samples_whole_traces]
+             package_is_complete, unit_is_hardened, unit_allows_what_the_agent_calls,
+             datadog_files_have_documented_keys, gateway_objects_are_valid, gateway_samples_whole_traces]
     return tools.main(cases, sys.argv[1:])
 
 
