@@ -29,6 +29,23 @@ int rs_gather_all(__u32 slot, __u32 pos, __u32 want);
  */
 int rs_blank_line(__u32 slot, __u32 n, __u32 nl);
 
+/* At s->data[at], of n: a method in capitals, a blank, and what begins a target: '/', '*', a scheme or a host? */
+int rs_is_request(__u32 slot, __u32 at, __u32 n);
+
+/*
+ * Could an HTTP message begin in the first n bytes of s->data? Decides only how much is copied. After a turn of
+ * direction: a letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: what
+ * looks like a first line.
+ */
+int rs_begins_message(__u32 slot, __u32 n, __u32 turned);
+
+/*
+ * Bytes of a FastCGI request's head in the first n bytes of s->data: its BEGIN_REQUEST, its first PARAMS and the header of
+ * the one that ends them. 0: no such begins here. Binary, so no blank line ends it, but its length is written; who
+ * reads record by record sees that later, and has all copied that it reads before it answers.
+ */
+int rs_fastcgi_head(__u32 slot, __u32 n);
+
 /*
  * Emits the next record of a segment whose head is still open: s->rest bytes from s->pos on. Returns
  * 1 as long as there is more to do.
@@ -61,25 +78,7 @@ static __always_inline __u32 rs_copy(struct rs_scratch *s, __u32 slot, __u32 pos
 	return n;
 }
 
-/* The last bytes of a segment of which not all is copied: s->pos + s->rest is its end. */
-static __always_inline void rs_tail(struct rs_scratch *s, __u32 slot, __u32 end, __u32 len)
-{
-	__u32 n = len < RS_TAIL_LEN ? len : RS_TAIL_LEN;
-
-	if (n <
-	    RS_TAIL_LEN) /* shorter than the field: the copy must not reach before the segment */
-		n = 0;
-	if (n && !s->niov) {
-		if (bpf_probe_read_user(s->ev.tail, RS_TAIL_LEN,
-					(void *)(s->base + end - RS_TAIL_LEN)))
-			n = 0;
-	} else if (n) {
-		if (rs_gather(slot, end - RS_TAIL_LEN, RS_TAIL_LEN, RS_AT_TAIL) == RS_TAIL_LEN)
-			*(__u64 *)s->ev.tail = *(__u64 *)&s->data[RS_AT_TAIL];
-		else
-			n = 0;
-	}
-	s->ev.tail_len = n;
-}
+/* The last bytes of a segment of which not all is copied, to s->ev.tail: `end` is where in the segment it ends. */
+int rs_tail(__u32 slot, __u32 end, __u32 len);
 
 #endif

@@ -59,32 +59,6 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 		c->whole = 1;
 }
 
-#define RS_HTTP 0x50545448 /* "HTTP", as a little-endian number: a response begins so */
-
-/* At s->data[at]: a method in capitals, a blank, and what begins a target: '/', '*', a scheme or a host. */
-static __always_inline bool rs_is_request(const struct rs_scratch *s, __u64 at, __u32 n)
-{
-	__u32 w;
-
-	at = rs_bound(at);
-	w = *(const __u32 *)&s->data[at];
-	if (at + 16 > n || w == RS_HTTP)
-		return false;
-	if ((w & 0x00e0e0e0) != 0x00404040) /* three capitals: bits 0xe0 are 0x40 */
-		return false;
-	for (int i = 3; i < 12; i++) {
-		__u8 c = s->data[at + i];
-
-		if (c == ' ') {
-			c = s->data[at + i + 1];
-			return c == '/' || c == '*' || (c | 0x20) >= 'a';
-		}
-		if ((c & 0xe0) != 0x40)
-			return false;
-	}
-	return false;
-}
-
 #define RS_PREFACE_LEN 24
 #define RS_WHOLE_MAX                                                                               \
 	0x100000 /* bytes of one segment that are copied where framing stands anywhere */
@@ -93,50 +67,12 @@ static __always_inline bool rs_is_request(const struct rs_scratch *s, __u64 at, 
 	0x5448202a20495250 /* "PRI * HT": HTTP/2's connection preface (RFC 9113 3.4) begins so */
 
 /*
- * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a
- * letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: what
- * looks like a first line.
- */
-static __always_inline bool rs_begins_message(const struct rs_scratch *s, __u32 n, bool turned)
-{
-	__u32 w = *(const __u32 *)s->data;
-	__u8 letter = s->data[0] | 0x20;
-
-	if (n < 4)
-		return n && turned;
-	if (!turned)
-		return w == RS_HTTP || rs_is_request(s, 0, n);
-	return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
-	       (w & 0x80808000) == 0;
-}
-
-/*
  * The head of a message ends at `end`. Does another request follow it, in a segment that begins with one?
  * Then answers will stand one behind the other in what is read, too.
  */
-static __always_inline bool rs_pipelined(const struct rs_scratch *s, __u32 end, __u32 cap)
+static __always_inline bool rs_pipelined(__u32 slot, __u32 end, __u32 cap)
 {
-	return end < cap && rs_is_request(s, 0, cap) && rs_is_request(s, end, cap);
-}
-
-/*
- * Bytes of a FastCGI request's head: its BEGIN_REQUEST, its first PARAMS and the header of the one that ends them. 0:
- * no such begins here. Binary, so no blank line ends it, but its length is written; who reads record by
- * record sees that later, and has all copied that it reads before it answers.
- */
-static __always_inline __u32 rs_fastcgi_head(const struct rs_scratch *s, __u32 n)
-{
-	__u32 all = RS_HEAD_MAX;
-
-	if (n < 8 || *(const __u16 *)s->data != 0x0101 || *(const __u16 *)&s->data[4] != 0x0800 ||
-	    s->data[6])
-		return 0;
-	if (n >= 24) {
-		if (*(const __u16 *)&s->data[16] != 0x0401)
-			return 0;
-		all = 24 + (s->data[20] << 8 | s->data[21]) + s->data[22] + 8;
-	}
-	return all < rs_cfg.head_bytes ? all : rs_cfg.head_bytes;
+	return end < cap && rs_is_request(slot, 0, cap) && rs_is_request(slot, end, cap);
 }
 
 /* Bytes that moved without an event: told as a transfer of now whose bytes were not seen. */
@@ -232,7 +168,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		return;
 	}
 	if (dir == RS_DIR_OUT && *(volatile __u32 *)&rs_publishers)
-		rs_emit_thread_ctx(c, s->ev.tgid, off, len);
+		rs_emit_thread_ctx(c->id, s->ev.tgid, off, len);
 	rs_hdr(&s->ev.h, RS_EV_DATA, 0, 0);
 	if (seg->ts_ns)
 		s->ev.h.ts_ns = seg->ts_ns;
@@ -258,7 +194,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		len -= pos;
 		s->ev.len = pos;
 		s->ev.cap = 0;
-		rs_tail(s, slot, pos, pos);
+		rs_tail(slot, pos, pos);
 		rs_emit_data(s);
 		s->ev.tail_len = 0;
 		s->ev.off += pos;
@@ -279,7 +215,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.len = len;
 	s->ev.cap = cap;
 	open = fresh ? 0 : c->head[dir];
-	binary = fresh ? rs_fastcgi_head(s, cap) : c->nl[dir] == RS_NL_BINARY ? open : 0;
+	binary = fresh ? rs_fastcgi_head(slot, cap) : c->nl[dir] == RS_NL_BINARY ? open : 0;
 	if (binary)
 		open = binary > cap ? binary - cap : 0;
 	/* Said here, not by user space: what follows at once is framing too, in both directions. */
@@ -290,11 +226,11 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		rs_capture_frames(c, s, slot, pos, len);
 		return;
 	}
-	if (!open && rs_begins_message(s, cap, fresh)) {
+	if (!open && rs_begins_message(slot, cap, fresh)) {
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;
 		/* A request behind a request, and no answer between them. */
-		if (!fresh && rs_is_request(s, 0, cap))
+		if (!fresh && rs_is_request(slot, 0, cap))
 			c->whole = 1;
 	}
 	if (open && !c->whole && !binary) {
@@ -302,7 +238,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 
 		if (end) {
 			open = 0;
-			c->whole = rs_pipelined(s, end, cap);
+			c->whole = rs_pipelined(slot, end, cap);
 		} else if (cap >= open || !cap) {
 			rs_count(RS_N_HEAD_CUT);
 			open = 0;
@@ -318,7 +254,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		if (binary)
 			c->nl[dir] = RS_NL_BINARY;
 		if (cap < len)
-			rs_tail(s, slot, pos + len, len);
+			rs_tail(slot, pos + len, len);
 		rs_emit_data(s);
 		return;
 	}

@@ -55,26 +55,7 @@ static __always_inline bool rs_thread_record(__u32 tgid, struct rs_thread_record
 	return (*(__u64 *)ret->trace_id | *(__u64 *)&ret->trace_id[8]) && *(__u64 *)ret->span_id;
 }
 
-/* Tells of the active span before the data of a segment that is sent. */
-static __noinline void rs_emit_thread_ctx(struct rs_conn *c, __u32 tgid, __u64 off, __u32 len)
-{
-	struct rs_thread_record rec;
-	struct rs_ev_context *r;
-
-	if (!rs_thread_record(tgid, &rec))
-		return;
-	r = RS_RESERVE(struct rs_ev_context, RS_EV_CONTEXT);
-	if (!r)
-		return;
-	r->conn = c->id;
-	r->off = off;
-	r->len = len;
-	r->tid = (__u32)bpf_get_current_pid_tgid();
-	__builtin_memcpy(r->trace_id, rec.trace_id, sizeof(r->trace_id));
-	__builtin_memcpy(r->span_id, rec.span_id, sizeof(r->span_id));
-	r->kind = RS_CONTEXT_SDK;
-	r->flags = rec.flags;
-	rs_submit(r, BPF_RB_NO_WAKEUP);
-}
+/* Tells of the active span before the data of a segment that is sent. A global function: see lib/buffer.bpf.h. */
+int rs_emit_thread_ctx(__u64 conn, __u32 tgid, __u64 off, __u32 len);
 
 #endif

@@ -2,6 +2,7 @@
 /* The global functions of lib/buffer.bpf.h. */
 #include "lib/buffer.bpf.h"
 #include "lib/emit.bpf.h"
+#include "lib/thread_ctx.bpf.h"
 
 #define IOV_STEPS 16 /* iovecs looked at by one call; the next call goes on from there */
 
@@ -142,6 +143,30 @@ __noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 	return 0;
 }
 
+__noinline int rs_tail(__u32 slot, __u32 end, __u32 len)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+	__u32 n = len < RS_TAIL_LEN ? len : RS_TAIL_LEN;
+
+	if (!s)
+		return 0;
+	if (n <
+	    RS_TAIL_LEN) /* shorter than the field: the copy must not reach before the segment */
+		n = 0;
+	if (n && !s->niov) {
+		if (bpf_probe_read_user(s->ev.tail, RS_TAIL_LEN,
+					(void *)(s->base + end - RS_TAIL_LEN)))
+			n = 0;
+	} else if (n) {
+		if (rs_gather(slot, end - RS_TAIL_LEN, RS_TAIL_LEN, RS_AT_TAIL) == RS_TAIL_LEN)
+			*(__u64 *)s->ev.tail = *(__u64 *)&s->data[RS_AT_TAIL];
+		else
+			n = 0;
+	}
+	s->ev.tail_len = n;
+	return 0;
+}
+
 __noinline int rs_part(__u32 slot)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
@@ -167,7 +192,7 @@ __noinline int rs_part(__u32 slot)
 	if (found) { /* the last one: what follows is not copied */
 		s->ev.len = s->rest;
 		if (got < s->rest)
-			rs_tail(s, slot, s->pos + s->rest, s->rest);
+			rs_tail(slot, s->pos + s->rest, s->rest);
 	}
 	s->nl = got && s->data[rs_bound(got - 1)] == '\n';
 	rs_emit_data(s);
@@ -288,4 +313,88 @@ __noinline int rs_frame(__u32 slot)
 	if (s->ev.seq)
 		s->ev.seq += s->ev.len;
 	return s->rest != 0;
+}
+
+#define RS_HTTP 0x50545448 /* "HTTP", as a little-endian number: a response begins so */
+
+__noinline int rs_is_request(__u32 slot, __u32 from, __u32 n)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+	__u64 at = rs_bound(from);
+	__u32 w;
+
+	if (!s)
+		return 0;
+	w = *(const __u32 *)&s->data[at];
+	if (at + 16 > n || w == RS_HTTP)
+		return 0;
+	if ((w & 0x00e0e0e0) != 0x00404040) /* three capitals: bits 0xe0 are 0x40 */
+		return 0;
+	for (int i = 3; i < 12; i++) {
+		__u8 c = s->data[at + i];
+
+		if (c == ' ') {
+			c = s->data[at + i + 1];
+			return c == '/' || c == '*' || (c | 0x20) >= 'a';
+		}
+		if ((c & 0xe0) != 0x40)
+			return 0;
+	}
+	return 0;
+}
+
+__noinline int rs_begins_message(__u32 slot, __u32 n, __u32 turned)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+	__u8 letter;
+	__u32 w;
+
+	if (!s)
+		return 0;
+	w = *(const __u32 *)s->data;
+	letter = s->data[0] | 0x20;
+	if (n < 4)
+		return n && turned;
+	if (!turned)
+		return w == RS_HTTP || rs_is_request(slot, 0, n);
+	return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
+	       (w & 0x80808000) == 0;
+}
+
+__noinline int rs_fastcgi_head(__u32 slot, __u32 n)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+	__u32 all = RS_HEAD_MAX;
+
+	if (!s || n < 8 || *(const __u16 *)s->data != 0x0101 ||
+	    *(const __u16 *)&s->data[4] != 0x0800 || s->data[6])
+		return 0;
+	if (n >= 24) {
+		if (*(const __u16 *)&s->data[16] != 0x0401)
+			return 0;
+		all = 24 + (s->data[20] << 8 | s->data[21]) + s->data[22] + 8;
+	}
+	return all < rs_cfg.head_bytes ? all : rs_cfg.head_bytes;
+}
+
+__noinline int rs_emit_thread_ctx(__u64 conn, __u32 tgid, __u64 off, __u32 len)
+{
+	struct rs_thread_record rec;
+	struct rs_ev_context *r;
+
+	if (!rs_thread_record(tgid, &rec))
+		return 0;
+	r = RS_RESERVE(struct rs_ev_context, RS_EV_CONTEXT);
+	if (!r)
+		return 0;
+	r->conn = conn;
+	r->off = off;
+	r->len = len;
+	r->tid = (__u32)bpf_get_current_pid_tgid();
+	__builtin_memcpy(r->trace_id, rec.trace_id, sizeof(r->trace_id));
+	__builtin_memcpy(r->span_id, rec.span_id, sizeof(r->span_id));
+	r->kind = RS_CONTEXT_SDK;
+	r->flags = rec.flags;
+	rs_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
 }
