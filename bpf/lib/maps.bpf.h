@@ -57,6 +57,14 @@ struct rs_conn {
 #define RS_WHOLE_BINARY 2
 #define RS_NL_BINARY	2
 
+/*
+ * Zeroes to make map values of: larger than any of them. Not on the stack, of which all functions called together have
+ * 512 bytes.
+ */
+static const struct {
+	__u8 bytes[sizeof(struct rs_conn) + 64];
+} rs_zero;
+
 /* One record under construction, and where its bytes are in user memory. */
 struct rs_scratch {
 	struct rs_ev_data ev; /* its data[] is the next member */

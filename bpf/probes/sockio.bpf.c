@@ -179,7 +179,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 		sequence(c, s, sk, &seg, (__u32)pid_tgid);
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);
 	if (rs_tls_segment(c, s, slot, &seg))
-		rs_tls_cipher(c, s, slot, &seg, true);
+		rs_tls_cipher(c, s, slot, &seg);
 	else
 		rs_capture(c, s, slot, &seg, true);
 }

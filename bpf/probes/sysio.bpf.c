@@ -38,9 +38,6 @@ static __always_inline __u64 new_id(struct sock *sk)
 	return 1ULL << 62 | bpf_ktime_get_ns() >> 4 << 8 | (bpf_get_smp_processor_id() & 0xff);
 }
 
-/* A new connection's; in memory, since it is half of the stack that there is. */
-static const volatile struct rs_conn blank;
-
 /* The state of the connection; `make`: made when there is none. gen: inode of the socket. */
 static __noinline struct rs_conn *get(struct sock *sk, __u64 gen, __u32 tcp, __u32 present,
 				      __u32 make)
@@ -54,7 +51,7 @@ static __noinline struct rs_conn *get(struct sock *sk, __u64 gen, __u32 tcp, __u
 		rs_emit_close(c, 0, RS_CLOSE_ALL);
 	if (!make)
 		return NULL;
-	if (bpf_map_update_elem(&rs_conns, &key, (const void *)&blank, BPF_ANY)) {
+	if (bpf_map_update_elem(&rs_conns, &key, &rs_zero, BPF_ANY)) {
 		rs_count(RS_N_CONN_FULL);
 		return NULL;
 	}
@@ -189,7 +186,7 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 		kind = RS_SYS_NONE;
 	seg.nodata = (flags & MSG_TRUNC) || !rs_locate(s, regs, kind);
 	if (rs_tls_segment(c, s, slot, &seg))
-		rs_tls_cipher(c, s, slot, &seg, fetch);
+		rs_tls_cipher(c, s, slot, &seg);
 	else
 		rs_capture(c, s, slot, &seg, fetch);
 }

@@ -54,13 +54,28 @@ static __always_inline bool wanted(__u32 tgid)
 	return *(volatile __u32 *)&rs_active && rs_task_traced(tgid);
 }
 
+__noinline int rs_tls_capture(struct rs_conn *c, __u32 slot)
+{
+	struct rs_segment seg = { .source = RS_SRC_TLS };
+	struct rs_scratch *s = rs_scratch_get(slot);
+
+	if (!c || !s)
+		return 0;
+	seg.dir = s->ev.dir & 1;
+	seg.seq = s->ev.seq;
+	seg.len = s->ev.len;
+	seg.ts_ns = s->ev.h.ts_ns;
+	rs_capture(c, s, slot, &seg, true);
+	return 0;
+}
+
 SEC("uprobe")
 int rs_tls_enter(struct pt_regs *ctx)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), cookie = bpf_get_attach_cookie(ctx);
 	struct rs_tls_call_key key = { .tgid = pid_tgid >> 32,
 				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
-	struct rs_tls_call *call, fresh = {};
+	struct rs_tls_call *call;
 	__u64 fourth, fifth;
 	struct rs_tls_thread *t;
 	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
@@ -70,7 +85,7 @@ int rs_tls_enter(struct pt_regs *ctx)
 	t = rs_tls_thread((__u32)pid_tgid);
 	call = bpf_map_lookup_elem(&rs_tls_calls, &key);
 	if (!call) {
-		bpf_map_update_elem(&rs_tls_calls, &key, &fresh, BPF_NOEXIST);
+		bpf_map_update_elem(&rs_tls_calls, &key, &rs_zero, BPF_NOEXIST);
 		call = bpf_map_lookup_elem(&rs_tls_calls, &key);
 	}
 	if (!t || !call)

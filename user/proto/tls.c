@@ -282,6 +282,9 @@ enum rs_tls_progress rs_tls_feed(struct rs_tls_handshake *h, struct rs_tls_facts
 	while (n) {
 		size_t part;
 
+		if (f->done_ns)
+			return RS_TLS_DONE;
+
 		if (!s->left) {
 			s->head[s->nhead++] = *p++;
 			n--;

@@ -236,7 +236,8 @@ uint64_t rs_elf_offset(const struct rs_elf *e, uint64_t va)
 {
 	const struct segment *s = segment_of(e, va);
 
-	return s && s->exec ? va - s->va + s->off : UINT64_MAX;
+	/* The file may be shorter than its headers say. */
+	return s && s->exec && va - s->va + s->off < e->size ? va - s->va + s->off : UINT64_MAX;
 }
 
 struct rs_elf_bytes rs_elf_data(const struct rs_elf *e, uint64_t va, size_t max)
