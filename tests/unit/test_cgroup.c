@@ -83,6 +83,16 @@ static void test_forms(void **state)
 		/* others */
 		{ "0::/system.slice/nerdctl-" ID ".scope", ID, "", "containerd" },
 		{ "0::/k8s.io/" ID, ID, "", "containerd" },
+		{ "0::/system.slice/containerd-" ID ".scope", ID, "", "containerd" },
+		{ "0::/../ecs/" HASH "/" ID, ID, "", "ecs" },
+		{ "0::/docker/" ID "/syscont-cgroup-root/init.scope", ID, "", "docker" },
+		{ "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+		  ".slice/" ID,
+		  ID, UID, "" },
+		{ "3:cpu,cpuacct:/ecs/" UID "/" ID, ID, "", "ecs" },
+		{ "0::/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope",
+		  ID, "", "docker" },
+		{ "0::/system.slice/system-apache.slice/web.service", "", "", "" },
 		{ "12:pids:/actions_job/" ID, ID, "", "docker" },
 		{ "0::/custom/parent/" ID, ID, "", "" },
 		{ "0::/kubepods/besteffort/pod" UID "/kata_" ID, ID, UID, "" },

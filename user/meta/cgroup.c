@@ -73,6 +73,7 @@ static enum rs_runtime runtime_of_prefix(struct str prefix)
 		enum rs_runtime runtime;
 	} known[] = {
 		{ { "cri-containerd", 14 }, RS_RUNTIME_CONTAINERD },
+		{ { "containerd", 10 }, RS_RUNTIME_CONTAINERD },
 		{ { "nerdctl", 7 }, RS_RUNTIME_CONTAINERD },
 		{ { "crio", 4 }, RS_RUNTIME_CRIO },
 		{ { "docker", 6 }, RS_RUNTIME_DOCKER },
@@ -205,11 +206,13 @@ static bool pod_name(const struct part *p, struct rs_cgroup *c)
 
 bool rs_cgroup_path(struct str path, struct rs_cgroup *ret)
 {
-	struct part p = { .ecs = str_starts(path, STR("/ecs/")) };
+	struct part p = { .ecs = false };
 
 	*ret = (struct rs_cgroup){ 0 };
 	/* The kernel says so of a cgroup that was removed under its process. */
 	path = without(path, STR(" (deleted)"));
+	for (size_t i = 0; i < path.len && !p.ecs; i++)
+		p.ecs = str_starts(str_from(path, i), STR("/ecs/"));
 	while (path.len && !(*ret->container_id && *ret->pod_uid)) {
 		size_t at = path.len;
 		struct str rest;

@@ -318,17 +318,20 @@ static void read_logs(struct rs_containers *cs, struct rs_container *c)
 		closedir(d);
 }
 
-static void read_mounts(struct rs_container *c, uint32_t tgid)
+/* False: the process is gone. */
+static bool read_mounts(struct rs_container *c, uint32_t tgid)
 {
 	char path[64], line[4096];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%u/mountinfo", tgid);
 	f = fopen(path, "re");
-	while (f && !c->pod_container.len && fgets(line, sizeof(line), f))
+	if (!f)
+		return false;
+	while (!c->pod_container.len && fgets(line, sizeof(line), f))
 		rs_container_mount(c, str_c(line));
-	if (f)
-		fclose(f);
+	fclose(f);
+	return true;
 }
 
 /* -- cgroups -- */
@@ -430,9 +433,9 @@ const struct rs_container *rs_containers_of(struct rs_containers *cs, uint32_t t
 			return NULL;
 	}
 	if (!c->asked) {
-		c->asked = true;
-		if (*c->cg.pod_uid ? !c->pod_container.len : !c->name.len)
-			read_mounts(c, tgid);
+		/* Its first process may be gone already; the next one has the same mounts. */
+		c->asked = (*c->cg.pod_uid ? c->pod_container.len : c->name.len) ||
+			   read_mounts(c, tgid);
 		if (*c->cg.pod_uid && !c->pod_name.len)
 			read_logs(cs, c);
 	}
