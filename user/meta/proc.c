@@ -271,11 +271,11 @@ static void read_facts(struct rs_procs *ps, struct learn *l)
 
 static void decide(struct rs_procs *ps, struct rs_proc *p)
 {
-	uint8_t before = p->decision.state;
+	bool was_traced = rs_decision_traced(&p->decision);
 
 	p->decision = ps->discover ? rs_discover_decide(ps->discover, &p->facts)
 				   : (struct rs_decision){ RS_DECIDED_TRACE, NULL, "" };
-	if (ps->tell && (before != p->decision.state || !rs_decision_traced(&p->decision)))
+	if (ps->tell && (!was_traced || !rs_decision_traced(&p->decision)))
 		ps->tell(ps->tell_arg, p);
 }
 
