@@ -131,16 +131,20 @@ struct {
 
 #define GRPC_FIELDS 8 /* in what is queued, after the stream's number: the slice of header fields */
 
-/* go f(), on the scheduler's stack: newproc.func1 has made the goroutine. Of those that may serve only. */
-static __always_inline void go_spawn(struct rs_bpf_go *go, __u32 tgid, __u64 made)
+#define G_M 48 /* in runtime.g: the thread's runtime.m; the same in all releases */
+
+/*
+ * go f(): newproc.func1 has made the goroutine, on the scheduler's stack (and as its goroutine, g0): the one that
+ * asked is its thread's current one. Of those that may serve only.
+ */
+static __always_inline void go_spawn(struct rs_bpf_go *go, __u32 tgid, __u64 g0, __u64 made)
 {
 	struct rs_go_key key = { .tgid = tgid };
-	__u64 task, parent;
+	__u64 task, parent, m;
 	__u32 *taken;
 
-	if (!go->parent)
-		return;
-	parent = go_word(made + go->parent);
+	m = go_word(g0 + G_M);
+	parent = go_word(go_word(m + go->m_curg) + go->goid);
 	task = go_word(made + go->goid);
 	if (!parent || !task || !rs_go_serves(tgid, parent))
 		return;
@@ -167,7 +171,7 @@ int rs_go_task(struct pt_regs *ctx)
 	rs_opaque(a1);
 	rs_opaque(a3);
 	if (kind == RS_GO_SPAWN) {
-		go_spawn(go, tgid, a1);
+		go_spawn(go, tgid, rs_go_g(ctx), a1);
 		return 0;
 	}
 	task = rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid);

@@ -39,14 +39,14 @@ enum rs_bpf_inject {
  * (user/go/points.def says more).
  */
 #define RS_GO_COOKIE(kind, l)                                                                      \
-	((__u64)(kind) | (__u64)(l)->goid << 4 | (__u64)(l)->parent << 16 |                        \
+	((__u64)(kind) | (__u64)(l)->goid << 4 | (__u64)(l)->m_curg << 16 |                        \
 	 (__u64)(l)->pconn_conn << 28 | (__u64)(l)->h2_sc_conn << 36 |                             \
 	 (__u64)(l)->h2_rw_rws << 44 | (__u64)(l)->h2_rws_stream << 50 |                           \
 	 (__u64)(l)->h2_stream_id << 56)
 #define RS_GO_COOKIE_KIND(c) ((c)&0xf)
 #define RS_GO_COOKIE_LAYOUT(c)                                                                     \
 	{                                                                                          \
-		.goid = (c) >> 4 & 0xfff, .parent = (c) >> 16 & 0xfff,                             \
+		.goid = (c) >> 4 & 0xfff, .m_curg = (c) >> 16 & 0xfff,                             \
 		.pconn_conn = (c) >> 28 & 0xff, .h2_sc_conn = (c) >> 36 & 0xff,                    \
 		.h2_rw_rws = (c) >> 44 & 0x3f, .h2_rws_stream = (c) >> 50 & 0x3f,                  \
 		.h2_stream_id = (c) >> 56                                                          \
@@ -67,7 +67,7 @@ enum rs_bpf_go_kind {
 /* Value of the rs_go map (key: tgid): how this process's Go runtime is laid out, in bytes. */
 struct rs_bpf_go {
 	__u32 goid;	     /* in runtime.g */
-	__u32 parent;	     /* parentGoid, in runtime.g; 0: before Go 1.21 */
+	__u32 m_curg;	     /* in runtime.m */
 	__u32 pconn_conn;    /* in net/http.persistConn: an interface */
 	__u32 h2_sc_conn;    /* in net/http.http2serverConn: an interface */
 	__u32 h2_rw_rws;     /* in net/http.http2responseWriter: a pointer */

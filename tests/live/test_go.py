@@ -164,6 +164,4 @@ class Go(LiveTest):
         for self.release in RELEASES:
             for how in BUILDS:
                 with self.subTest(self.release + " " + how):
-                    # Goroutines tell who made them from 1.21 on.
-                    way = "both" if int(self.release.split(".")[1]) >= 21 else "turn"
-                    self.chain(how, way, 2, count=64, name=f"agent-{self.release}-{how}")
+                    self.chain(how, "both", 2, count=64, name=f"agent-{self.release}-{how}")

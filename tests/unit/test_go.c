@@ -252,7 +252,7 @@ static void test_program(void **state)
 	assert_int_equal(g.layout.goid, 152);
 	assert_int_equal(inspect(make("go1.24.1", true, true), &g), 0);
 	assert_int_equal(g.layout.goid, 160);
-	assert_int_equal(g.layout.parent, 280);
+	assert_int_equal(g.layout.m_curg, 192);
 	assert_int_equal(inspect(make("go1.17.13", true, true), &g), -ENOEXEC);
 	assert_int_equal(inspect(make("go1.99", true, true), &g), -ENOTSUP);
 	assert_string_equal(g.version, "go1.99");

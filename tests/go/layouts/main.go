@@ -23,7 +23,7 @@ func main() { http.ListenAndServeTLS(":0", "", "", nil); http.Get("") }
 // The fields of struct rs_bpf_go, in their order; the first name that exists counts (HTTP/2 has moved in 1.27).
 var fields = [][]string{
 	{"runtime.g.goid"},
-	{"runtime.g.parentGoid"},
+	{"runtime.m.curg"},
 	{"net/http.persistConn.conn"},
 	{"net/http.http2serverConn.conn", "net/http/internal/http2.serverConn.conn"},
 	{"net/http.http2responseWriter.rws", "net/http/internal/http2.responseWriter.rws"},
