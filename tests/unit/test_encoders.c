@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "encoder.h"
 #include "spangen.h"
+#include "trace/keys.h"
 
 static const char *const formats[] = {
 	"datadog-v0.4", "datadog-v0.4-json", "datadog-v0.5", "datadog-v1", "zipkin",
@@ -201,12 +203,115 @@ static void empty(void **state)
 	rs_bufpool_release(&pool);
 }
 
+/* A text in the batch's memory: a number behind what ends in a blank or dot. */
+static struct rs_val text(struct rs_batch *b, const char *before, unsigned n)
+{
+	char buf[64];
+	struct str s;
+
+	if (strchr(before, ' ') || !strcmp(before, "name."))
+		snprintf(buf, sizeof(buf), "%s%u", before, n);
+	else
+		snprintf(buf, sizeof(buf), "%s", before);
+	s = rs_arena_str(&b->arena, str_c(buf));
+	return (struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)s.len, .str = s.ptr };
+}
+
+static struct rs_attrs attrs(struct rs_batch *b, struct rs_keys *keys, unsigned n, const char *name,
+			     unsigned first, const char *value, unsigned v)
+{
+	struct rs_attr *a = rs_arena_alloc(&b->arena, n * sizeof(*a));
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rs_val k = text(b, name, first + i);
+
+		a[i].key = rs_keys_get(keys, &b->arena, (struct str){ k.str, k.len });
+		a[i].val = text(b, value, v / (i + 1));
+		if (i % 4 == 3)
+			a[i].val = (struct rs_val){ .type = RS_VAL_INT, .i = v };
+	}
+	return (struct rs_attrs){ .a = a, .n = n };
+}
+
+/*
+ * Spans of few shapes, whose values come again or do not, some of which are names as well, of more resources than are
+ * remembered, one of them with an array; and in between more names than are remembered.
+ */
+static void few_shapes(struct rs_batch *b, unsigned round)
+{
+	static const struct rs_val numbers[] = { { .type = RS_VAL_INT, .i = 1 },
+						 { .type = RS_VAL_INT, .i = 2 } };
+	static const char *const values[] = { "value ", "name.", "http.method", "" };
+	struct rs_keys keys;
+
+	rs_keys_init(&keys);
+	rs_batch_reset(b);
+	for (unsigned r = 0; r < 3; r++) {
+		struct rs_resource_spans *rs = rs_batch_add_resource(b);
+		struct rs_scope_spans *ss = rs_batch_add_scope(b, rs);
+		struct rs_attrs of =
+			attrs(b, &keys, 5, "name.", 3, "resource ", (round + 7 * r) % 23);
+
+		if (r == 2)
+			((struct rs_attr *)of.a)[1].val =
+				(struct rs_val){ .type = RS_VAL_ARRAY, .len = 2, .arr = numbers };
+		rs->resource.attrs = of;
+		for (unsigned i = 0; i < 8; i++) {
+			struct rs_span *s = rs_batch_add_span(b, ss);
+			unsigned flood = round % 16 == 15 ? 600 : 0;
+
+			s->trace_id[0] = (uint8_t)(1 + i / 4);
+			s->trace_id[15] = s->span_id[0] = (uint8_t)(1 + i);
+			s->kind = (uint8_t)(i % 3);
+			s->name = RS_SPAN_STR("span");
+			s->status = i == 7 ? RS_STATUS_ERROR : RS_STATUS_UNSET;
+			s->attrs = attrs(b, &keys, 6 + i % 2 + flood, "name.",
+					 flood ? round * 1000 + i * 600 : 0,
+					 values[(round / 5 + i) % 4], round % 5 ? 40 : round);
+		}
+	}
+}
+
+/* What an encoder remembers of earlier batches does not show in what it writes. */
+static void memory_does_not_show(void **state)
+{
+	struct rs_bufpool pool;
+	struct rs_batch b;
+
+	(void)state;
+	assert_int_equal(rs_bufpool_init(&pool, 0), 0);
+	rs_batch_init(&b, 0);
+	for (size_t f = 0; f < FORMATS; f++) {
+		struct rs_encoder *used;
+
+		assert_int_equal(rs_encoder_new(formats[f], &pool, NULL, &used), 0);
+		for (unsigned round = 0; round < 96; round++) {
+			struct rs_encoder *fresh;
+			struct bytes one, two;
+
+			few_shapes(&b, round);
+			assert_int_equal(rs_encoder_new(formats[f], &pool, NULL, &fresh), 0);
+			one = encode(used, &b);
+			two = encode(fresh, &b);
+			assert_int_equal(one.spans, 24);
+			assert_int_equal(one.len, two.len);
+			assert_memory_equal(one.p, two.p, one.len);
+			free(one.p);
+			free(two.p);
+			rs_encoder_free(fresh);
+		}
+		rs_encoder_free(used);
+	}
+	rs_batch_release(&b);
+	rs_bufpool_release(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_spans), cmocka_unit_test(small_messages),
 		cmocka_unit_test(one_message),	cmocka_unit_test(no_buffers),
-		cmocka_unit_test(empty),
+		cmocka_unit_test(empty),	cmocka_unit_test(memory_does_not_show),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
