@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Context put on the wire (--inject): in requests only, once, and nothing else is changed."""
+import itertools
 import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -14,25 +17,25 @@ HEADER = re.compile(rb"(?mi)^traceparent: *(00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 
 
 class Sink:
-    """Keeps all that arrives on each connection; answers each whole request."""
+    """A process that keeps all that arrives on each connection, in files, and answers each whole request."""
 
-    def __init__(self):
-        self.sock = socket.create_server(("127.0.0.1", 0))
-        self.port = self.sock.getsockname()[1]
-        self.got = []
-        threading.Thread(target=self.accept, daemon=True).start()
+    def __init__(self, place):
+        self.dir = os.path.join(place.dir, f"sink{len(place.processes)}")
+        os.mkdir(self.dir)
+        self.process = place.spawn([sys.executable, __file__, self.dir], stdout=subprocess.PIPE)
+        self.port = int(self.process.stdout.readline())
 
-    def accept(self):
-        while True:
-            try:
-                conn, _ = self.sock.accept()
-            except OSError:
-                return
-            self.got.append(bytearray())
-            threading.Thread(target=self.serve, args=(conn, self.got[-1]), daemon=True).start()
+    def count(self):
+        return len(os.listdir(self.dir))
 
-    def serve(self, conn, kept):
-        answered = 0
+    def got(self, i=-1):
+        with open(os.path.join(self.dir, str(i % self.count())), "rb") as f:
+            return f.read()
+
+
+def serve(conn, path):
+    answered, kept = 0, b""
+    with conn, open(path, "wb", buffering=0) as f:
         while True:
             try:
                 data = conn.recv(1 << 16)
@@ -40,11 +43,25 @@ class Sink:
                 return
             if not data:
                 return
+            f.write(data)
             kept += data
-            whole = len(requests(bytes(kept))[0])
-            for _ in range(whole - answered):
-                conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            whole = len(requests(kept)[0])
+            try:
+                for _ in range(whole - answered):
+                    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            except OSError:
+                pass  # whoever asked has gone; what it sent is still kept
             answered = max(answered, whole)
+
+
+def sink(directory):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        for i in itertools.count():
+            conn, _ = server.accept()
+            path = os.path.join(directory, str(i))
+            open(path, "wb").close()
+            threading.Thread(target=serve, args=(conn, path), daemon=True).start()
 
 
 def requests(data):
@@ -119,7 +136,7 @@ class Inject(LiveTest):
         return self.agent("--inject", mode, "--inject-force", *args)
 
     def send(self, sink, pieces, pause=0.0):
-        before = len(sink.got)
+        before = sink.count()
         with socket.create_connection(("127.0.0.1", sink.port)) as s:
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for piece in pieces:
@@ -132,10 +149,10 @@ class Inject(LiveTest):
                 time.sleep(pause)
                 if pause > 0.1:
                     self.drain(s)
-            wait_until("the connection", lambda: len(sink.got) > before)
-            kept = sink.got[before]
-            wait_until("all of it", lambda: len(HEADER.sub(b"", kept)) >= len(HEADER.sub(b"", b"".join(pieces))))
-        return bytes(kept)
+            wait_until("the connection", lambda: sink.count() > before)
+            all_of_it = len(HEADER.sub(b"", b"".join(pieces)))
+            wait_until("all of it", lambda: len(HEADER.sub(b"", sink.got(before))) >= all_of_it)
+        return sink.got(before)
 
     @staticmethod
     def drain(s):
@@ -147,7 +164,7 @@ class Inject(LiveTest):
         s.setblocking(True)
 
     def test_only_requests_get_it(self):
-        sink = Sink()
+        sink = Sink(self.place)
         agent = self.start("traceparent", "--port", str(sink.port))
         if "sk_msg" in agent.stderr():
             self.skipTest(agent.stderr())
@@ -170,15 +187,15 @@ class Inject(LiveTest):
                 done = 0
                 while done < size:
                     done += os.sendfile(s.fileno(), f.fileno(), done, size - done)
-                kept = wait_until("the file", lambda: len(sink.got[-1]) > size + 70 and sink.got[-1])
-            got, rest = requests(bytes(kept))
+                kept = wait_until("the file", lambda: len(sink.got()) > size + 70 and sink.got())
+            got, rest = requests(kept)
             self.assertEqual((len(got), rest, got[0][1]), (1, b"", NESTED * 30000))
             self.assertEqual(len(HEADER.findall(got[0][0])), 1)
         self.measured(f"{len(CASES) + 1} cases, {put + 1} headers, all other bytes as they were sent")
 
     def test_found_again_after_what_was_not_followed(self):
         """Behind a split head or a chunked body the agent says where the next request begins."""
-        sink = Sink()
+        sink = Sink(self.place)
         self.start("traceparent", "--port", str(sink.port))
         for pieces in (chunked(NESTED), [b"GE", b"T /s HTTP/1.1\r\nHost: x\r\n\r\n"]):
             got = self.send(sink, [*pieces, b"", NESTED], 0.2)
@@ -186,7 +203,7 @@ class Inject(LiveTest):
             self.assertEqual(len(HEADER.findall(last)), 1, got)
 
     def test_traffic_outlives_the_agent(self):
-        sink = Sink()
+        sink = Sink(self.place)
         for mode in ("traceparent", "tcp-option"):
             agent = self.start(mode, "--port", str(sink.port))
             wire = Wire(("127.0.0.1", sink.port))
@@ -195,7 +212,7 @@ class Inject(LiveTest):
             for i in range(20):
                 self.assertEqual(wire.get(f"/after{i}"), 200)
                 time.sleep(0.01)
-            heads = [head for head, _ in requests(bytes(sink.got[-1]))[0]]
+            heads = [head for head, _ in requests(sink.got())[0]]
             put = [len(HEADER.findall(h)) for h in heads]
             self.assertEqual(len(put), 21)
             self.assertEqual((put[0], put[-1]), (mode == "traceparent", 0))
@@ -233,7 +250,7 @@ class Inject(LiveTest):
 
     def test_refused_where_it_does_harm(self):
         """Unless it is forced, a kernel whose sockmaps break FIONREAD gets no header; status and check say so."""
-        sink = Sink()
+        sink = Sink(self.place)
         agent = self.agent("--inject", "traceparent", "--port", str(sink.port))
         harm = "FIONREAD" in agent.stderr()
         got = self.send(sink, [NESTED])
@@ -242,3 +259,7 @@ class Inject(LiveTest):
         self.assertEqual("FIONREAD" in probe["reason"], harm)
         self.assertEqual(probe["state"], "failed" if harm else "attached")
         self.measured("this kernel " + ("breaks FIONREAD in sockmaps" if harm else "keeps FIONREAD in sockmaps"))
+
+
+if __name__ == "__main__":
+    sink(sys.argv[1])
