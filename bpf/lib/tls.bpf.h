@@ -25,6 +25,8 @@
 #define RS_TLS_HANDSHAKE 22
 #define RS_TLS_APP	 23
 
+#define RS_CONNECT 0x4e4e4f43 /* "CONN", as a little-endian number */
+
 #define RS_TLS_LOOKS  8	 /* segments of a given-up connection in which TLS is looked for */
 #define RS_TLS_HELLOS 32 /* segments per direction that are told of at most */
 
@@ -126,19 +128,23 @@ static __always_inline bool rs_tls_segment(struct rs_conn *c, struct rs_scratch 
 {
 	if (!rs_cfg.tls || c->tls)
 		return c->tls;
-	if (c->stop) {
+	if (seg->nodata || seg->len < 4)
+		return false;
+	if (c->stop || (c->tunnel && c->off[seg->dir & 1])) {
 		if (c->tls_looks >= RS_TLS_LOOKS)
 			return false;
 		c->tls_looks++;
 	} else if (c->off[seg->dir & 1]) {
 		return false;
 	}
-	if (seg->nodata || seg->len < 4)
-		return false;
 	s->loaded = 0;
-	if (rs_copy(s, slot, 0, 4) < 4 || !rs_tls_record(s->data))
+	if (rs_copy(s, slot, 0, 4) < 4)
 		return false;
-	if (c->stop && s->data[0] != RS_TLS_HANDSHAKE)
+	if (*(__u32 *)s->data == RS_CONNECT)
+		c->tunnel = 1;
+	if (!rs_tls_record(s->data))
+		return false;
+	if ((c->stop || c->tunnel) && s->data[0] != RS_TLS_HANDSHAKE)
 		return false;
 	c->tls = 1;
 	return true;
