@@ -487,6 +487,13 @@ static void on_context(struct rs_pipeline *pl, const struct rs_ev_context *ev)
 		rs_conn_tell(c, ev);
 }
 
+static void on_cgroup(struct rs_pipeline *pl, const struct rs_ev_cgroup *ev)
+{
+	if (pl->o.live)
+		rs_containers_made(&pl->procs.containers, ev->id,
+				   str_of(ev->path, strnlen(ev->path, sizeof(ev->path))));
+}
+
 static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
 {
 	struct str comm = str_of(ev->comm, strnlen(ev->comm, sizeof(ev->comm)));
@@ -577,6 +584,9 @@ void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		break;
 	case RS_EV_PROC:
 		on_proc(pl, (const void *)ev);
+		break;
+	case RS_EV_CGROUP:
+		on_cgroup(pl, (const void *)ev);
 		break;
 	case RS_EV_TASK:
 		on_task(pl, (const void *)ev);

@@ -25,6 +25,7 @@ enum rs_ev_type {
 	RS_EV_TASK = 6,	 /* struct rs_ev_task: what a task of a process's own does */
 	RS_EV_NAMES =
 		8, /* struct rs_ev_data: a name server's answer, whole; conn: the network namespace's inode */
+	RS_EV_CGROUP = 9,  /* struct rs_ev_cgroup: a cgroup was made */
 	RS_EV_CONTEXT = 7, /* struct rs_ev_context: whose span a stretch of a stream belongs to */
 };
 
@@ -217,6 +218,13 @@ struct rs_ev_context {
 	__u8 pad_[6];
 };
 
+/* It comes before any record of a process in it: a container may be gone when those are read. */
+struct rs_ev_cgroup {
+	struct rs_ev_hdr h;
+	__u64 id;		   /* as in rs_ev_open.cgroup */
+	char path[RS_CGROUP_PATH]; /* below the root of the unified hierarchy; a longer one is cut */
+};
+
 #ifndef __BPF__
 #include <assert.h>
 #include <stddef.h>
@@ -226,6 +234,7 @@ static_assert(sizeof(struct rs_ev_data) == 72 && offsetof(struct rs_ev_data, dat
 static_assert(sizeof(struct rs_ev_close) == 32, "close");
 static_assert(sizeof(struct rs_ev_fact) == 48, "fact");
 static_assert(sizeof(struct rs_ev_proc) == 64, "proc");
+static_assert(sizeof(struct rs_ev_cgroup) == 24 + RS_CGROUP_PATH, "cgroup");
 static_assert(sizeof(struct rs_ev_task) == 56, "task");
 static_assert(sizeof(struct rs_ev_context) == 72, "context");
 #endif

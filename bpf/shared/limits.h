@@ -6,6 +6,7 @@
 #define RS_ABI		2     /* of struct layouts in events.h; raised on every change */
 #define RS_COMM_LEN	16    /* kernel's TASK_COMM_LEN */
 #define RS_UNIX_PATH	108   /* sizeof(sockaddr_un.sun_path) */
+#define RS_CGROUP_PATH	512   /* bytes of a cgroup's path, and a NUL; a pod's in kind is 310 long */
 #define RS_TAIL_LEN	8     /* bytes of a segment's end kept when its middle is not captured */
 #define RS_CAP_MAX	4096  /* bytes of payload in one data record at most */
 #define RS_HEAD_MAX	65536 /* bytes of one message's head that are captured at most */

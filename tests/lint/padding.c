@@ -6,6 +6,7 @@
 const struct {
 	struct rs_ev_open open;
 	struct rs_ev_task task;
+	struct rs_ev_cgroup cgroup;
 	struct rs_ev_fact fact;
 	struct rs_ev_data data_head;
 } rs_lint_padding_of_records;

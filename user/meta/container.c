@@ -411,6 +411,14 @@ static struct rs_container *add(struct rs_containers *cs, uint64_t key, const st
 	return c;
 }
 
+void rs_containers_made(struct rs_containers *cs, uint64_t cgroup, struct str path)
+{
+	struct rs_cgroup cg;
+
+	if (rs_cgroup_path(path, &cg) && *cg.container_id && !rs_map_get(&cs->by_key, cgroup))
+		add(cs, cgroup, &cg);
+}
+
 const struct rs_container *rs_containers_of(struct rs_containers *cs, uint32_t tgid,
 					    uint64_t cgroup)
 {
@@ -433,6 +441,8 @@ const struct rs_container *rs_containers_of(struct rs_containers *cs, uint32_t t
 			return NULL;
 	}
 	if (!c->asked) {
+		if (!c->image.len) /* the runtime may write its files after the cgroup was made */
+			read_bundle(cs, c);
 		/* Its first process may be gone already; the next one has the same mounts. */
 		c->asked = (*c->cg.pod_uid ? c->pod_container.len : c->name.len) ||
 			   read_mounts(c, tgid);

@@ -54,6 +54,9 @@ void rs_containers_release(struct rs_containers *cs);
 const struct rs_container *rs_containers_of(struct rs_containers *cs, uint32_t tgid,
 					    uint64_t cgroup);
 
+/* A cgroup was made: what its path says is kept, it may be gone when its processes are heard of. */
+void rs_containers_made(struct rs_containers *cs, uint64_t cgroup, struct str path);
+
 /* -- parts, for tests -- */
 
 /* The text of an OCI bundle's config.json, or of Docker's config.v2.json. */

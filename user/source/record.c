@@ -24,6 +24,8 @@ bool rs_record_valid(const struct rs_ev_hdr *ev, size_t avail)
 		return ev->len >= sizeof(struct rs_ev_fact);
 	case RS_EV_PROC:
 		return ev->len >= sizeof(struct rs_ev_proc);
+	case RS_EV_CGROUP:
+		return ev->len >= sizeof(struct rs_ev_cgroup);
 	case RS_EV_TASK:
 		return ev->len >= sizeof(struct rs_ev_task);
 	case RS_EV_CONTEXT:
