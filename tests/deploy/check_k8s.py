@@ -102,6 +102,14 @@ def spans(agent):
                     yield resource, span
 
 
+def log(agent):
+    """What the agent says, and its counters of what is not there."""
+    said = [line for line in kubectl("-n", "ringspan", "logs", agent).splitlines() if not line.startswith("{")]
+    rows = json.loads(kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status", "--json"))
+    return "\n".join(said[-20:]) + "\n" + str([(r["stage"], r["name"], r["value"]) for r in rows["ledger"] if r["value"]]) + str(
+        {k: rows[k] for k in ("rights", "kubernetes") if k in rows})
+
+
 def attributes(span):
     return {a["key"]: next(iter(a["value"].values())) for a in span["attributes"]}
 
@@ -174,7 +182,7 @@ def requests_come_out_with_their_names():
         expect(len(mine) == 25, f"{len(mine)} spans of kind {kind}")
         for resource in mine:
             wrong = {k: (resource.get(k), v) for k, v in want.items() if resource.get(k) != v}
-            expect(not wrong, f"{pod['metadata']['name']}: (is, should be): {wrong}")
+            expect(not wrong, f"{pod['metadata']['name']}: (is, should be): {wrong}\n{resource}\n{log(agent)}")
     text = kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status", "--pod", target["metadata"]["name"])
     expect("shop-api" in text, text)
 
@@ -203,6 +211,7 @@ def main():
             return tools.main(cases, sys.argv[4:])
         finally:
             subprocess.run([NODE, "down", DIR], check=False, timeout=60)
+            shutil.rmtree(DIR, ignore_errors=True)
 
 
 if __name__ == "__main__":
