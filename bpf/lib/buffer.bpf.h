@@ -59,6 +59,16 @@ int rs_part(__u32 slot);
  */
 int rs_frame(__u32 slot);
 
+/*
+ * All of a segment's, one after the other, RS_WHOLE_MAX bytes of it at most. Functions of their own so that the
+ * verifier walks through the turns once, not once for each way that leads to them.
+ */
+int rs_parts(__u32 slot);
+int rs_all_frames(__u32 slot);
+
+#define RS_WHOLE_MAX                                                                               \
+	0x100000 /* bytes of one segment that are copied where framing stands anywhere */
+
 static __always_inline struct rs_scratch *rs_scratch_get(__u32 slot)
 {
 	return bpf_map_lookup_elem(&rs_scratch, &slot);

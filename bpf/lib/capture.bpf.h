@@ -60,9 +60,6 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 }
 
 #define RS_PREFACE_LEN 24
-#define RS_WHOLE_MAX                                                                               \
-	0x100000 /* bytes of one segment that are copied where framing stands anywhere */
-
 #define RS_PREFACE                                                                                 \
 	0x5448202a20495250 /* "PRI * HT": HTTP/2's connection preface (RFC 9113 3.4) begins so */
 
@@ -136,10 +133,7 @@ static __noinline void rs_capture_frames(struct rs_conn *c, struct rs_scratch *s
 	s->pos = pos;
 	s->rest = len;
 	s->loaded = 0;
-	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX; i++) {
-		if (!rs_frame(slot))
-			break;
-	}
+	rs_all_frames(slot);
 	s->mark = s->mark_start = 0;
 	if (s->rest) { /* thousands of small frames in one segment */
 		rs_count(RS_N_HEAD_CUT);
@@ -270,10 +264,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->whole = binary ? RS_WHOLE_BINARY : c->whole;
 	if (s->whole && !binary)
 		s->head = RS_WHOLE_MAX;
-	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX + 2; i++) {
-		if (!rs_part(slot))
-			break;
-	}
+	rs_parts(slot);
 	c->head[dir] = s->head;
 	c->nl[dir] = binary ? RS_NL_BINARY : s->nl;
 }

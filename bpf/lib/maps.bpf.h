@@ -84,7 +84,8 @@ struct rs_scratch {
 		__u64 base, len;
 	} iov[RS_IOV_WIN];
 	struct rs_cursor {
-		__u32 index, start, done, pad_;
+		__u32 index, start, done;
+		__u32 all;	 /* rs_gather_all's */
 	} cursor;		 /* rs_gather's loop variables */
 	struct rs_frames frames; /* of the connection and direction: see rs_frame */
 	/* what is left to do of the segment: see rs_part */

@@ -4,7 +4,8 @@
 #include "lib/emit.bpf.h"
 #include "lib/thread_ctx.bpf.h"
 
-#define IOV_STEPS 16 /* iovecs looked at by one call; the next call goes on from there */
+#define IOV_STEPS                                                                                  \
+	16 /* iovecs looked at by one call, more than a window; the next call begins at the last window */
 
 static __always_inline int load_window(struct rs_scratch *s, __u32 index, __u32 start)
 {
@@ -87,23 +88,24 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 __noinline int rs_gather_all(__u32 slot, __u32 pos, __u32 want)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
-	__u64 done = 0, got;
-	__u32 first;
+	volatile struct rs_cursor *cur;
 
 	if (!s)
 		return 0;
 	want = rs_bound(want);
-	for (int i = 0; i < 8; i++) {
+	cur = &s->cursor; /* for the reason rs_gather has */
+	cur->all = 0;
+	for (int i = 0; i < 128 / IOV_STEPS; i++) {
+		__u32 first = s->first, done = cur->all, got;
+
 		if (done >= want)
 			break;
-		done = rs_bound(done);
-		first = s->first;
-		got = rs_bound(rs_gather(slot, pos + done, want - done, done));
+		got = rs_gather(slot, pos + done, want - done, done);
 		if (!got && s->first == first) /* else it is on its way there */
 			break;
-		done += got;
+		cur->all = done + got;
 	}
-	return rs_bound(done);
+	return rs_bound(cur->all);
 }
 
 #define EACH_BYTE(c) ((c)*0x0101010101010101ULL)
@@ -205,7 +207,7 @@ __noinline int rs_part(__u32 slot)
 }
 
 #define FRAME_WINDOW 2048 /* bytes looked at, and copied, by one call */
-#define FRAME_STEPS  32	  /* frames in them; the next call goes on */
+#define FRAME_STEPS  16	  /* frames in them; the next call goes on */
 #define DATA_KEPT                                                                                  \
 	2048 /* content of DATA frames up to so long is copied: gRPC's messages are counted in it */
 #define DATA_BEGIN 16	     /* of a longer one, so much */
@@ -396,5 +398,23 @@ __noinline int rs_emit_thread_ctx(__u64 conn, __u32 tgid, __u64 off, __u32 len)
 	r->kind = RS_CONTEXT_SDK;
 	r->flags = rec.flags;
 	rs_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+__noinline int rs_parts(__u32 slot)
+{
+	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX + 2; i++) {
+		if (!rs_part(slot))
+			break;
+	}
+	return 0;
+}
+
+__noinline int rs_all_frames(__u32 slot)
+{
+	for (int i = 0; i < RS_WHOLE_MAX / RS_CAP_MAX; i++) {
+		if (!rs_frame(slot))
+			break;
+	}
 	return 0;
 }
