@@ -479,6 +479,8 @@ static const char *refuse_injection(const struct rs_config *cfg)
 	ok = rs_kernel_sockmap_ok();
 	if (ok == 1)
 		return NULL;
+	if (ok == -EPERM)
+		return "a sockmap takes CAP_NET_ADMIN";
 	if (cfg->inject_force) {
 		rs_warn("--inject-force: on this kernel programs that ask how much they can read (FIONREAD) "
 			"on their client sockets are told 0");

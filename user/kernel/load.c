@@ -328,6 +328,21 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 	}
 }
 
+/* Maps that are not needed are not made: a sockmap takes CAP_NET_ADMIN. */
+static void configure_inject(struct ringspan_bpf *skel)
+{
+	enum rs_bpf_inject how = (enum rs_bpf_inject)skel->rodata->rs_cfg.inject;
+
+	bpf_map__set_autocreate(skel->maps.rs_socks, how == RS_INJECT_TRACEPARENT);
+	bpf_map__set_autocreate(skel->maps.rs_starts, how == RS_INJECT_TRACEPARENT);
+	bpf_map__set_autocreate(skel->maps.rs_inject, how != RS_INJECT_OFF);
+	bpf_map__set_autocreate(skel->maps.rs_requests, how != RS_INJECT_OFF);
+	bpf_map__set_autocreate(skel->maps.rs_threads, how != RS_INJECT_OFF);
+	bpf_map__set_autocreate(skel->maps.rs_wanders, how != RS_INJECT_OFF);
+	bpf_map__set_autocreate(skel->maps.rs_serving, how != RS_INJECT_OFF);
+	bpf_map__set_autocreate(skel->maps.rs_looks, how != RS_INJECT_OFF);
+}
+
 static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opts,
 		     enum rs_capture_mode backend, const struct rs_kernel_btf *btf)
 {
@@ -345,16 +360,9 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
 	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
 	skel->rodata->rs_cfg.tls = opts->cfg.tls && rs_kernel_has_cookies(btf);
-	if (opts->cfg.inject == RS_INJECT_OFF) {
-		bpf_map__set_autocreate(skel->maps.rs_inject, false);
-		bpf_map__set_autocreate(skel->maps.rs_requests, false);
-		bpf_map__set_autocreate(skel->maps.rs_threads, false);
-		bpf_map__set_autocreate(skel->maps.rs_wanders, false);
-		bpf_map__set_autocreate(skel->maps.rs_serving, false);
-		bpf_map__set_autocreate(skel->maps.rs_socks, false);
-		bpf_map__set_autocreate(skel->maps.rs_starts, false);
-		bpf_map__set_autocreate(skel->maps.rs_looks, false);
-	}
+	if (opts->inject_refused || backend != RS_CAPTURE_SOCKET)
+		skel->rodata->rs_cfg.inject = RS_INJECT_OFF;
+	configure_inject(skel);
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
 	own = bpf_map__max_entries(skel->maps.rs_scratch); /* RS_SLOT_OWN */
 	if (!r && rs_kernel_preemptible(btf))
