@@ -90,9 +90,9 @@ def go_calls():
 
 
 class Http2(LiveTest):
-    def check_nginx(self, key=None, cert=None, scheme="http", count=3000):
-        nginx = Http2Nginx(self.place, key, cert)
-        agent = self.agent("--port", str(nginx.port))
+    def check_nginx(self, *agent_args, pair=(), count=3000):
+        nginx, scheme = Http2Nginx(self.place, *pair), "https" if pair else "http"
+        agent = self.agent("--port", str(nginx.port), *agent_args)
         pids, totals = set(), [0, 0, 0, 0]
         for streams in STREAMS:
             found, pid = h2load(self.place, f"{scheme}://127.0.0.1:{nginx.port}", count, 2, streams,
@@ -117,6 +117,9 @@ class Http2(LiveTest):
         for s in self.check_nginx()[:10]:
             self.assertEqual(s.attributes["network.protocol.version"], "2")
 
+    def test_nginx_h2load_syscall(self):
+        self.check_nginx("--capture", "syscall", count=1000)
+
     def certificate(self):
         key, cert = self.place.path("key.pem"), self.place.path("cert.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
@@ -125,7 +128,7 @@ class Http2(LiveTest):
         return key, cert
 
     def test_nginx_h2load_tls(self):
-        for s in self.check_nginx(*self.certificate(), scheme="https")[:10]:
+        for s in self.check_nginx(pair=self.certificate())[:10]:
             self.assertEqual(s.attributes["network.protocol.version"], "2")
 
     def test_nghttpd_and_push(self):
