@@ -380,6 +380,9 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	bool is_new;
 
 	pl->n.v[RS_C_CONN_RECORDS]++;
+	/* A child that took a connection over and is gone already: it was where its parent is. */
+	if (p && c && c->proc && c->proc != p && !p->exe.len)
+		rs_procs_cgroup(&pl->procs, p, c->proc->cgroup);
 	if (p &&
 	    (!rs_decision_traced(&p->decision) || (ev->source == RS_SRC_TLS && p->decision.rule &&
 						   p->decision.rule->tls == RS_RULE_TLS_NEVER))) {

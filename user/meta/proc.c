@@ -405,6 +405,26 @@ bool rs_procs_lacks_pod(const struct rs_procs *ps, const struct rs_proc *p)
 	return ps->pods && p->c.pod_uid.len && !p->pod_gen;
 }
 
+void rs_procs_cgroup(struct rs_procs *ps, struct rs_proc *p, uint64_t cgroup)
+{
+	const struct rs_pod *pod;
+
+	if (p->cgroup || !cgroup)
+		return;
+	p->cgroup = cgroup;
+	if (!ps->live || p->c.id.len)
+		return;
+	read_container(ps, p);
+	if (!p->c.id.len)
+		return;
+	pod = pod_of(ps, p);
+	p->pod_gen = pod ? pod->gen : 0;
+	rs_arena_reset(&p->arena);
+	pod_facts(ps, p, pod);
+	decide(ps, p);
+	compose(ps, p, pod);
+}
+
 void rs_procs_follow(struct rs_procs *ps, struct rs_proc *p)
 {
 	const struct rs_pod *pod;
@@ -535,8 +555,7 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 	if (p && (!start_ns || !p->start_ns || p->start_ns == start_ns)) {
 		if (!p->start_ns)
 			p->start_ns = start_ns;
-		if (!p->cgroup)
-			p->cgroup = cgroup;
+		rs_procs_cgroup(ps, p, cgroup);
 		if (ps->lru.prev != &p->lru) {
 			rs_list_del(&p->lru);
 			rs_list_add_tail(&ps->lru, &p->lru);

@@ -125,6 +125,8 @@ void rs_procs_relearn(struct rs_procs *ps);
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
 /* Call a few times a second while ps->live: looks once more for an SDK, which may start late. */
 void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p);
+/* Its cgroup's id is known only now: what container it is in is looked up, unless that is known. */
+void rs_procs_cgroup(struct rs_procs *ps, struct rs_proc *p, uint64_t cgroup);
 /* Brings its resource, and what the rules say, up to date with what is known of its pod. */
 void rs_procs_follow(struct rs_procs *ps, struct rs_proc *p);
 /* The same; and is its pod still being waited for? */
