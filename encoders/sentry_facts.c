@@ -18,10 +18,12 @@ static const struct {
 	{ N("http.url"), SENTRY_URL_FULL },
 	{ N("url.path"), SENTRY_URL_PATH },
 	{ N("rpc.grpc.status_code"), SENTRY_GRPC_STATUS },
+	{ N("rpc.status_code"), SENTRY_RPC_STATUS },
 	{ N("db.system.name"), SENTRY_DB_SYSTEM },
 	{ N("db.system"), SENTRY_DB_SYSTEM },
 	{ N("db.query.text"), SENTRY_DB_QUERY },
 	{ N("db.statement"), SENTRY_DB_QUERY },
+	{ N("rpc.system.name"), SENTRY_RPC_SYSTEM },
 	{ N("rpc.system"), SENTRY_RPC_SYSTEM },
 	{ N("messaging.system"), SENTRY_MESSAGING_SYSTEM },
 	{ N("messaging.operation.type"), SENTRY_MESSAGING_OPERATION },
@@ -144,6 +146,15 @@ struct str sentry_status_of(const struct sentry_facts *f, uint8_t status)
 	code = sentry_fact_int(f, SENTRY_GRPC_STATUS);
 	if (code > 0 && code < (int64_t)(sizeof(grpc) / sizeof(grpc[0])))
 		return grpc[code];
+	for (size_t i = 1; i < sizeof(grpc) / sizeof(grpc[0]); i++) {
+		struct str name = sentry_fact_str(f, SENTRY_RPC_STATUS),
+			   rest = str_from(grpc[i], name.len);
+
+		/* UNKNOWN and INTERNAL have "_error" behind them there. */
+		if (name.len && str_ieq(str_at(grpc[i], 0, name.len), name) &&
+		    (!rest.len || str_eq(rest, STR("_error"))))
+			return grpc[i];
+	}
 	switch (sentry_fact_int(f, SENTRY_HTTP_STATUS)) {
 	case 400:
 		return STR("failed_precondition");
