@@ -7,7 +7,8 @@ int BPF_PROG(rs_cgroup_mkdir, struct cgroup *cgrp, const char *path)
 {
 	struct rs_ev_cgroup *r;
 
-	if (BPF_CORE_READ(cgrp, root, hierarchy_id)) /* 0 is the unified one; the others have no ids here */
+	/* 0 is the unified one; the others have no ids here. */
+	if (BPF_CORE_READ(cgrp, root, hierarchy_id))
 		return 0;
 	r = RS_RESERVE(struct rs_ev_cgroup, RS_EV_CGROUP);
 	if (!r)
