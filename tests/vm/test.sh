@@ -65,7 +65,7 @@ tls() {
 
 # A container's cgroup, made by hand: of version 2, found by its number when the process is gone; of version 1 alone, by
 # the process's file.
-container() { # MOUNT, WHAT
+container() { # MOUNT, WHAT, SPANS (any: some, a process that is gone has no file)
 	id=326cc3c5ff5d99a6653d5c2f89406567ebd0bb216d7b9788b4be02711c94c8a4
 	uid=aabdce00-6d4e-a41d-a13f-afa1f0c255c1
 	group=$1/kubepods/burstable/pod$uid/$id
@@ -79,7 +79,7 @@ container() { # MOUNT, WHAT
 	wait $agent
 	spans=$(grep "\"container.id\":\"$id\"" /tmp/spans.json | grep -c "\"k8s.pod.uid\":\"$uid\"")
 	echo "container, cgroup $2: $spans spans"
-	[ "$spans" = 400 ]
+	[ "$spans" = "${3:-400}" ] || [ "${3:-}" = any ] && [ "$spans" -gt 0 ]
 }
 
 containers() {
@@ -91,7 +91,7 @@ containers() {
 		echo "container, cgroup v1: not on this kernel"
 		return 0
 	}
-	container /tmp/v1 v1
+	container /tmp/v1 v1 any
 }
 
 ringspan check || fail=1
