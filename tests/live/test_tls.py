@@ -213,17 +213,17 @@ class Tls(LiveTest):
         idle_port = int(idle.args[3])
         shutil.rmtree(gone)
         agent = self.agent("--port", str(port), "--port", str(idle_port))
-        script = f"mount -t tmpfs none {box} && cp {' '.join(libs)} {box} && LD_LIBRARY_PATH={box} exec \"$@\""
-        process = self.place.spawn(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, SERVERS + "/tls.py", "get", str(port),
-                                    str(MANY), "box", "1"])
+        # The first program finds it, perhaps too late for its own first requests; the second has it from the start.
+        script = (f"mount -t tmpfs none {box} && cp {' '.join(libs)} {box} && export LD_LIBRARY_PATH={box} && "
+                  f"\"$@\" {port} {MANY} first 1 && sleep 1 && exec \"$@\" {port} {COUNT} box 1")
+        process = self.place.spawn(["unshare", "-m", "sh", "-c", script, "sh", sys.executable, SERVERS + "/tls.py", "get"])
         if process.wait(60 * SLOW):
             self.skipTest("no mount namespaces here")
         self.get("curl", idle_port, "gone")
         spans = agent.stop()
-        seen = spans.where(CLIENT, {process.pid}, "/box").triples()
-        late = collections.Counter(("GET", f"/box{i}", 200) for i in range(MANY // 2, MANY))
-        self.measured(f"{sum(seen.values())} of {MANY} requests of a library never seen before")
-        self.assert_none(late - seen, "the later requests of a library of its own mount namespace")
+        first = spans.where(CLIENT, None, "/first")
+        self.measured(f"{len(first)} of {MANY} requests of a library never seen before")
+        self.both(spans, port, process.pid, "box")
         self.assert_same(spans.where(SERVER, {idle.pid}, "/gone").triples(), wants("gone"), "a deleted library")
 
     def test_left_alone(self):
