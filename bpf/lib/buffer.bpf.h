@@ -28,6 +28,8 @@ int rs_gather_all(__u32 slot, __u32 pos, __u32 want);
  * before them was a newline. A line end followed by CR or LF counts: no header line begins so.
  */
 int rs_blank_line(__u32 slot, __u32 n, __u32 nl);
+/* The same within BLANK_WINDOW bytes from `from` on. */
+int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl);
 
 /* At s->data[at], of n: a method in capitals, a blank, and what begins a target: '/', '*', a scheme or a host? */
 int rs_is_request(__u32 slot, __u32 at, __u32 n);
@@ -58,6 +60,8 @@ int rs_part(__u32 slot);
  * to be copied. What makes no frames ends it: s->frames.on is 0, and all is copied.
  */
 int rs_frame(__u32 slot);
+/* Fills s->frames' header from s->data at s->cursor.done on, of which there are `got` bytes. 0: there is not enough. */
+int rs_frame_header(__u32 slot, __u32 got);
 
 /*
  * All of a segment's, one after the other, RS_WHOLE_MAX bytes of it at most. Functions of their own so that the

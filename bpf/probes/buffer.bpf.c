@@ -116,7 +116,9 @@ static __always_inline __u64 zero_bytes(__u64 w)
 	return (w - EACH_BYTE(1)) & ~w & EACH_BYTE(0x80);
 }
 
-__noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
+#define BLANK_WINDOW 512 /* bytes looked at by one call; a power of two */
+
+__noinline int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
 	__u64 carry = (nl & 1) << 7;
@@ -124,23 +126,43 @@ __noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 
 	if (!s)
 		return 0;
-	n = rs_bound(n);
-	*(__u64 *)&s->data[n] = 0; /* what follows is of an earlier record */
-	w = (const __u64 *)s->data;
-	for (__u32 i = 0; i < RS_CAP_MAX / 8; i++) {
+	from &= RS_CAP_MAX - BLANK_WINDOW;
+	w = (const __u64 *)&s->data[from];
+	for (__u32 i = 0; i < BLANK_WINDOW / 8; i++) {
 		__u64 lf, end;
 
-		if (i * 8 >= n)
+		if (from + i * 8 >= n)
 			break;
 		lf = zero_bytes(w[i] ^ EACH_BYTE('\n'));
 		end = lf | zero_bytes(w[i] ^ EACH_BYTE('\r'));
 		end &= (lf << 8) | carry;
 		if (end) { /* in its lowest marked byte; clang 14 has no __builtin_ctzll for BPF */
 			end = ((end & -end) - 1) >> 7 & EACH_BYTE(1);
-			i = i * 8 + (end * EACH_BYTE(1) >> 56);
+			i = from + i * 8 + (end * EACH_BYTE(1) >> 56);
 			return i + (s->data[rs_bound(i)] == '\r' ? 2 : 1);
 		}
 		carry = lf >> 56;
+	}
+	return 0;
+}
+
+__noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+
+	if (!s)
+		return 0;
+	n = rs_bound(n);
+	*(__u64 *)&s->data[n] = 0; /* what follows is of an earlier record */
+	for (__u32 from = 0; from < RS_CAP_MAX; from += BLANK_WINDOW) {
+		int end;
+
+		if (from >= n)
+			break;
+		end = rs_blank_in(slot, from, n, nl);
+		if (end)
+			return end;
+		nl = s->data[from + BLANK_WINDOW - 1] == '\n';
 	}
 	return 0;
 }
@@ -213,12 +235,16 @@ __noinline int rs_part(__u32 slot)
 #define DATA_BEGIN 16	     /* of a longer one, so much */
 #define FRAME_MAX  (1 << 20) /* longer ones are no frames, more likely */
 
-/* Fills the header with s->data[*at] and what follows. False: there is not enough. */
-static __always_inline bool frame_header(struct rs_scratch *s, volatile struct rs_cursor *cur,
-					 __u32 got)
+__noinline int rs_frame_header(__u32 slot, __u32 got)
 {
-	volatile struct rs_frames *f = &s->frames;
+	struct rs_scratch *s = rs_scratch_get(slot);
+	volatile struct rs_frames *f;
+	volatile struct rs_cursor *cur;
 
+	if (!s)
+		return 0;
+	f = &s->frames;
+	cur = &s->cursor;
 	for (int i = 0; i < 9; i++) {
 		__u32 at = cur->done, n = f->nheader;
 
@@ -290,7 +316,7 @@ __noinline int rs_frame(__u32 slot)
 			f->then = 0;
 			break;
 		}
-		if (!frame_header(s, cur, got))
+		if (!rs_frame_header(slot, got))
 			break;
 		frame_begin(s);
 	}
