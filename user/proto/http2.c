@@ -651,6 +651,9 @@ static bool request_head(struct http2 *h, enum side side, const struct head *hea
 	if (side == ASKING) {
 		h->last_id = b->id;
 	} else {
+		/* RFC 9113 5.1.1: a client's number, or one in use, would take the answer of another request. */
+		if (!b->id || b->id % 2 || find_stream(h, b->id))
+			return false;
 		head->m->flags |= RS_MSGF_PUSHED;
 	}
 	s = get_stream(h, b->id);
