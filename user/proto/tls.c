@@ -199,6 +199,14 @@ static bool server_hello(const struct rs_tls_handshake *h, struct rs_tls_facts *
 
 /* -- records -- */
 
+/* Bytes of a hello of which `have` are in buf, as far as they say: its header's four, then all of it. */
+static size_t hello_size(const uint8_t *buf, size_t have)
+{
+	if (have < 4)
+		return 4;
+	return 4 + (size_t)((uint32_t)buf[1] << 16 | (uint32_t)buf[2] << 8 | buf[3]);
+}
+
 /* n more bytes of a handshake record. */
 static void hello_bytes(struct rs_tls_handshake *h, struct rs_tls_facts *f, enum rs_ev_dir dir,
 			const uint8_t *p, size_t n)
@@ -207,30 +215,34 @@ static void hello_bytes(struct rs_tls_handshake *h, struct rs_tls_facts *f, enum
 	uint8_t *buf;
 	size_t max, need;
 
-	if (s->parsed || s->ciphers)
-		return;
-	if (!h->client_known && !s->have && n) {
-		h->client = (uint8_t)(p[0] == SERVER_HELLO ? !dir : dir);
-		h->client_known = true;
-	}
-	buf = dir == h->client ? h->client_hello : h->server_hello;
-	max = dir == h->client ? RS_TLS_CLIENT_HELLO : RS_TLS_SERVER_HELLO;
-	if (n > max - s->have)
-		n = max - s->have;
-	memcpy(buf + s->have, p, n);
-	s->have += (uint32_t)n;
-	if (s->have < 4)
-		return;
-	need = 4 + (size_t)((uint32_t)buf[1] << 16 | (uint32_t)buf[2] << 8 | buf[3]);
-	if (s->have < need && s->have < max)
-		return;
-	s->parsed = true;
-	if (dir == h->client && buf[0] == CLIENT_HELLO) {
-		client_hello(h, f, (struct in){ buf + 4, s->have - 4, false });
-	} else if (dir != h->client && buf[0] == SERVER_HELLO &&
-		   !server_hello(h, f, (struct in){ buf + 4, s->have - 4, false })) {
-		s->parsed = h->s[!dir].parsed = false;
-		s->have = h->s[!dir].have = 0;
+	while (n && !s->parsed && !s->ciphers) {
+		size_t part;
+
+		if (!h->client_known && !s->have) {
+			h->client = (uint8_t)(p[0] == SERVER_HELLO ? !dir : dir);
+			h->client_known = true;
+		}
+		buf = dir == h->client ? h->client_hello : h->server_hello;
+		max = dir == h->client ? RS_TLS_CLIENT_HELLO : RS_TLS_SERVER_HELLO;
+		need = hello_size(buf, s->have);
+		if (need > max)
+			need = max;
+		part = need - s->have < n ? need - s->have : n;
+		memcpy(buf + s->have, p, part);
+		s->have += (uint32_t)part;
+		p += part;
+		n -= part;
+		if (s->have < hello_size(buf, s->have) && s->have < max)
+			continue;
+		s->parsed = true;
+		if (dir == h->client && buf[0] == CLIENT_HELLO) {
+			client_hello(h, f, (struct in){ buf + 4, s->have - 4, false });
+		} else if (dir != h->client && buf[0] == SERVER_HELLO &&
+			   !server_hello(h, f, (struct in){ buf + 4, s->have - 4, false })) {
+			/* Asked to try again: both hellos come once more. */
+			s->parsed = h->s[!dir].parsed = false;
+			s->have = h->s[!dir].have = 0;
+		}
 	}
 }
 
