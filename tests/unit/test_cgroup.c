@@ -124,6 +124,16 @@ static void test_forms(void **state)
 		/* near misses */
 		{ "0::/docker/" ID "0", "", "", "" },
 		{ "0::/x" ID, "", "", "" },
+		/* scopes of systemd and its users that end as a container's do */
+		{ "0::/user.slice/user-1000.slice/session-" ID ".scope", "", "", "" },
+		{ "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-x-" ID ".scope",
+		  "", "", "" },
+		{ "0::/system.slice/run-" ID ".scope", "", "", "" },
+		{ "0::/system.slice/" HASH "-12.scope", "", "", "" },
+		{ "0::/system.slice/" ID ".service", "", "", "" },
+		/* Podman 1 */
+		{ "0::/libpod_parent/libpod-" ID "/conmon", "", "", "" },
+		{ "0::/libpod_parent/libpod-" ID "/ctr", ID, "", "podman" },
 		{ "0::/pod" UID "x/y", "", "", "" },
 		{ "0::/kubepods-poda.slice", "", "", "" },
 		{ "0::/user.slice/pod-" HASH ".slice", "", "", "" },

@@ -98,10 +98,11 @@ static enum rs_runtime runtime_of_parent(struct str parent)
 	return RS_RUNTIME_UNKNOWN;
 }
 
-/* One component of the path, with the one above it and whether it is below /ecs. */
+/* One component of the path, with the one above it, and what the path holds. */
 struct part {
 	struct str name, parent;
 	bool ecs;
+	bool user; /* /user.slice/: people's sessions, and rootless containers */
 };
 
 static bool found(struct rs_cgroup *c, struct str id, enum rs_runtime r)
@@ -114,6 +115,7 @@ static bool found(struct rs_cgroup *c, struct str id, enum rs_runtime r)
 static bool container_name(const struct part *p, struct rs_cgroup *c)
 {
 	struct str name = without(p->name, STR(".scope")), id, prefix, tail;
+	enum rs_runtime runtime;
 	char sep;
 
 	/* LXC names its containers as people do. */
@@ -124,7 +126,7 @@ static bool container_name(const struct part *p, struct rs_cgroup *c)
 
 	/* 32 digits, a dash and a number: a container of a Fargate task. */
 	tail = str_from(name, HEX_TASK + 1);
-	if (name.len > HEX_TASK + 1 && name.ptr[HEX_TASK] == '-' &&
+	if (name.len == p->name.len && name.len > HEX_TASK + 1 && name.ptr[HEX_TASK] == '-' &&
 	    is_hex(str_at(name, 0, HEX_TASK)) && is_digits(tail))
 		return found(c, name, RS_RUNTIME_ECS);
 	if ((name.len == GARDEN_LEN && is_grouped(name)) ||
@@ -152,7 +154,12 @@ static bool container_name(const struct part *p, struct rs_cgroup *c)
 	}
 	if (ends(prefix, STR("conmon")))
 		return false;
-	return found(c, id, runtime_of_prefix(prefix));
+	runtime = runtime_of_prefix(prefix);
+	/* systemd's own scopes may end as an id does: of sessions, applications, systemd-run. */
+	if (runtime == RS_RUNTIME_UNKNOWN && name.len < p->name.len &&
+	    (p->user || str_eq(prefix, STR("run"))))
+		return false;
+	return found(c, id, runtime);
 }
 
 static bool pod_uid(struct str uid, struct rs_cgroup *c)
@@ -211,8 +218,10 @@ bool rs_cgroup_path(struct str path, struct rs_cgroup *ret)
 	*ret = (struct rs_cgroup){ 0 };
 	/* The kernel says so of a cgroup that was removed under its process. */
 	path = without(path, STR(" (deleted)"));
-	for (size_t i = 0; i < path.len && !p.ecs; i++)
-		p.ecs = str_starts(str_from(path, i), STR("/ecs/"));
+	for (size_t i = 0; i < path.len; i++) {
+		p.ecs |= str_starts(str_from(path, i), STR("/ecs/"));
+		p.user |= str_starts(str_from(path, i), STR("/user.slice/"));
+	}
 	while (path.len && !(*ret->container_id && *ret->pod_uid)) {
 		size_t at = path.len;
 		struct str rest;
@@ -227,6 +236,11 @@ bool rs_cgroup_path(struct str path, struct rs_cgroup *ret)
 		p.parent = str_from(path, rest.len);
 		if (!p.name.len)
 			continue;
+		/* Podman's monitor, before 2.0 with cgroupfs: a sibling of the container's "ctr". */
+		if (str_eq(p.name, STR("conmon")) && str_starts(p.parent, STR("libpod-"))) {
+			path = rest;
+			continue;
+		}
 		if (!*ret->container_id)
 			container_name(&p, ret);
 		if (!*ret->pod_uid)
