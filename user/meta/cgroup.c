@@ -107,6 +107,8 @@ struct part {
 
 static bool found(struct rs_cgroup *c, struct str id, enum rs_runtime r)
 {
+	if (!id.len || memchr(id.ptr, 0, id.len)) /* no file's name, whatever text this is */
+		return false;
 	set(c->container_id, sizeof(c->container_id), id);
 	c->runtime = (uint8_t)r;
 	return true;
