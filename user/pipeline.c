@@ -101,7 +101,7 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 		f->c->unseen_request = m->type == RS_MSG_REQUEST_END && unseen(m);
 	if (m->type == RS_MSG_REQUEST && rs_pair_full(&pl->pair)) {
 		pl->n.v[RS_C_PAIR_EVICTED]++;
-		rs_pl_end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_TIMEOUT, pl->now);
+		rs_pl_end_open(pl, rs_pair_oldest(&pl->pair), RS_XEND_LOST, pl->now);
 	}
 	o = rs_pair_add(&pl->pair, f->c, m);
 	if (pl->watch.tgid && m->tgid == pl->watch.tgid)
@@ -290,7 +290,7 @@ static struct rs_conn *get_conn(struct rs_pipeline *pl, uint64_t id, bool *ret_n
 
 	if (!c && rs_conns_oldest(&pl->conns)) {
 		pl->n.v[RS_C_CONN_EVICTED]++;
-		rs_pl_drop_conn(pl, rs_conns_oldest(&pl->conns), RS_XEND_TIMEOUT, pl->now);
+		rs_pl_drop_conn(pl, rs_conns_oldest(&pl->conns), RS_XEND_LOST, pl->now);
 		c = rs_conns_get(&pl->conns, id, ret_new);
 	}
 	return c;

@@ -11,7 +11,7 @@
  * returns (and is recorded) after another thread has read the answer. On a connection that was seen
  * whole, a response without a request is therefore kept for the request that must follow.
  *
- * Bounded: at most `max` exchanges are open; the oldest gives way (finished as RS_XEND_TIMEOUT).
+ * Bounded: at most `max` exchanges are open; the oldest gives way (finished as RS_XEND_LOST: it did not fail).
  * Field values are copied: at most RS_PAIR_FIELD bytes each. Not thread-safe.
  */
 #ifndef RS_PAIR_PAIR_H
