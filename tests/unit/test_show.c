@@ -26,6 +26,8 @@ static void secrets_are_masked(void **state)
 		{ "--sentry-dsn", "https://secret@o1.host/42",
 		  "sentry-dsn: https://***@o1.host/42  # option\n" },
 		{ "--resource-attributes", "a=b,c=d", "resource-attributes: a=b,c=d  # option\n" },
+		{ "--resource-attributes", "a=b,db.password=secret,my_api_key=secret",
+		  "resource-attributes: a=b,db.password=***,my_api_key=***  # option\n" },
 		{ "--max-connections", "100", "max-connections: 100  # option\n" },
 		{ "--batch-age", "10ms", "batch-age: 10000000ns  # option\n" },
 		{ "--capture", "socket", "capture: socket  # option\n" },

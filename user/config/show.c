@@ -6,15 +6,33 @@
 
 #define HIDDEN "***"
 
-/* Values of "name=value,name=value". */
-static void show_pairs(struct str v, FILE *out)
+static bool names_secret(struct str name)
 {
-	struct str one, name;
+	static const struct str words[] = {
+		{ "token", 5 },	  { "password", 8 }, { "secret", 6 },
+		{ "api-key", 7 }, { "api_key", 7 },
+	};
+
+	for (size_t i = 0; i < name.len; i++) {
+		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) {
+			if (str_starts(str_from(name, i), words[w]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* "name=value,name=value": without the values, all of them or those whose names say so. */
+static void show_pairs(struct str v, bool all, FILE *out)
+{
+	struct str one, name, value;
 
 	for (bool first = true; v.len; first = false) {
 		v = str_cut(v, ',', &one);
-		str_cut(one, '=', &name);
-		fprintf(out, "%s%.*s=" HIDDEN, first ? "" : ",", STR_ARG(name));
+		value = str_cut(one, '=', &name);
+		if (all || names_secret(name))
+			value = STR(HIDDEN);
+		fprintf(out, "%s%.*s=%.*s", first ? "" : ",", STR_ARG(name), STR_ARG(value));
 	}
 }
 
@@ -46,19 +64,15 @@ static void show_url(struct str v, FILE *out)
 	}
 }
 
-static bool names_secret(const char *name)
-{
-	return strstr(name, "token") || strstr(name, "password") || strstr(name, "secret") ||
-	       strstr(name, "api-key");
-}
-
 static void show_text(const struct rs_option *o, const char *v, FILE *out)
 {
 	if (!v)
 		return;
 	if (!strcmp(o->name, "otlp-headers"))
-		show_pairs(str_c(v), out);
-	else if (names_secret(o->name) && *v != '/') /* the name of a file is none */
+		show_pairs(str_c(v), true, out);
+	else if (!strcmp(o->name, "resource-attributes"))
+		show_pairs(str_c(v), false, out);
+	else if (names_secret(str_c(o->name)) && *v != '/') /* the name of a file is none */
 		fputs(HIDDEN, out);
 	else
 		show_url(str_c(v), out);
