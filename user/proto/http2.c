@@ -1048,6 +1048,10 @@ static bool resync_here(const struct http2 *h, enum side side, struct str in, bo
 		return false;
 	if (g.asks || g.answers)
 		return true;
+	/* Programs that read a frame's header by itself: all of a record, and of a stream that fits. */
+	if (front && in.len == HEADER && f.type == FT_HEADERS && f.len)
+		return side == ASKING ? f.id % 2 && f.id > h->last_id
+				      : find_stream(h, f.id) != NULL;
 	/* Records begin with a frame, mostly; inside of one, two must follow each other. */
 	return n >= 2 || (front && (n == 1 || (f.type == FT_DATA && f.id && f.id <= h->last_id)));
 }
