@@ -8,6 +8,7 @@ import json
 import os
 import random
 import select
+import socket
 import subprocess
 import sys
 import tempfile
@@ -407,6 +408,19 @@ class Follows(Base):
         self.assertIn("certificate", f.status()["error"])
         self.assertEqual(self.api.seen_tokens, [], "a token went to a stranger")
         other.cleanup()
+
+    def test_no_token_in_clear(self):
+        heads = []
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(20 * SLOW)
+            f = self.begin("--k8s-source", "api", "--k8s-api", f"http://127.0.0.1:{server.getsockname()[1]}", synced=False)
+            connection = server.accept()[0]
+            with connection:
+                while b"\r\n\r\n" not in b"".join(heads):
+                    heads.append(connection.recv(4096))
+        self.assertIn(b"GET /api/v1/pods", b"".join(heads))
+        self.assertNotIn(b"token-1", b"".join(heads))
+        f.wait("the failure", lambda: f.status()["failing"])
 
     def test_full(self):
         for i in range(1, 40):

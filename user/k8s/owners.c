@@ -168,7 +168,7 @@ static void ask(struct rs_owners *os, struct rs_owner *w)
 	n = snprintf(url, sizeof(url), "%s/apis/%s/namespaces/%.*s/%s/%.*s", os->o.base,
 		     job ? "batch/v1" : "apps/v1", STR_ARG(w->namespace),
 		     job ? "jobs" : "replicasets", STR_ARG(w->name));
-	rs_watch_token(&os->req, os->o.token);
+	rs_watch_token(&os->req, os->o.base, os->o.token);
 	rs_http_header(&os->req,
 		       "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, "
 		       "application/json");

@@ -188,13 +188,14 @@ static bool on_body(void *arg, struct str bytes)
 
 /* -- what is asked -- */
 
-void rs_watch_token(struct rs_http_req *r, const char *file)
+void rs_watch_token(struct rs_http_req *r, const char *base, const char *file)
 {
 	char buf[TOKEN_MAX];
 	ssize_t n;
 	int fd;
 
-	if (!file)
+	/* Without TLS the other end could be anybody, and everybody could read along. */
+	if (!file || strncmp(base, "https://", 8) != 0)
 		return;
 	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -386,7 +387,7 @@ static void start(struct rs_watch *w)
 	if (list)
 		w->next[0] = w->version[0] = 0;
 	rs_split_begin(&w->split, list ? RS_SPLIT_LIST : RS_SPLIT_WATCH);
-	rs_watch_token(&w->req, w->o.token);
+	rs_watch_token(&w->req, w->o.base, w->o.token);
 	rs_http_header(&w->req, "Accept: application/json");
 	w->req.on_body = on_body;
 	w->req.done = on_done;

@@ -64,8 +64,8 @@ struct rs_watch {
 	char last_error[256];
 };
 
-/* Adds the bearer token in a file (NULL: none) to the next request. */
-void rs_watch_token(struct rs_http_req *r, const char *file);
+/* Adds the bearer token in a file (NULL: none) to the next request, if `base` is an https:// URL. */
+void rs_watch_token(struct rs_http_req *r, const char *base, const char *file);
 
 void rs_watch_init(struct rs_watch *w, const struct rs_watch_opts *o);
 void rs_watch_release(struct rs_watch *w);
