@@ -577,6 +577,28 @@ static void test_large_state(void **state)
 		    "");
 }
 
+/* HTTP/2 gives values as they came: blanks around them are no part of the list, and take no room. */
+static void test_blank_state(void **state)
+{
+	static char blanks[4 * RS_TRACE_STATE_MAX];
+	struct rs_msg m;
+	struct rs_wire_ctx c;
+	char *buf = malloc(RS_TRACE_STATE_MAX);
+	size_t n;
+
+	(void)state;
+	memset(blanks, ' ', sizeof(blanks));
+	request(&m,
+		(const char *const[]){ "traceparent: 00-" T "-" P "-01", "tracestate: a=1", NULL });
+	m.fields[m.nfields++] =
+		(struct rs_field){ RS_F_TRACESTATE, str_of(blanks, sizeof(blanks)) };
+	m.fields[m.nfields++] = (struct rs_field){ RS_F_TRACESTATE, STR(" b=2\t") };
+	assert_true(rs_context_extract(&all_formats, &m, &c));
+	n = rs_context_state(&m, &c, buf);
+	assert_true(str_eq(str_of(buf, n), STR("a=1,b=2")));
+	free(buf);
+}
+
 /* Cut anywhere, any byte replaced: no read outside the header (it is allocated exactly), ids never zero. */
 static void test_damaged(void **state)
 {
@@ -624,9 +646,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_traceparent), cmocka_unit_test(test_tracestate),
-		cmocka_unit_test(test_formats),	    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_state),	    cmocka_unit_test(test_nasty),
-		cmocka_unit_test(test_large_state), cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_blank_state), cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_order),	    cmocka_unit_test(test_state),
+		cmocka_unit_test(test_nasty),	    cmocka_unit_test(test_large_state),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests_name("propagate", tests, NULL, NULL);

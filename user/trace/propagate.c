@@ -403,16 +403,16 @@ static size_t w3c_state(const struct rs_msg *m, char *buf)
 	size_t n = 0, all = 0;
 
 	for (unsigned i = 0; i < m->nfields; i++) {
-		struct str v = m->fields[i].value;
+		struct str v = str_trim(m->fields[i].value);
 
-		if (m->fields[i].id != RS_F_TRACESTATE || !str_trim(v).len)
+		if (m->fields[i].id != RS_F_TRACESTATE || !v.len)
 			continue;
 		if (!state_valid(v, &members))
 			return 0;
 		all += v.len + 1;
 	}
 	for (unsigned i = 0; i < m->nfields && all <= RS_TRACE_STATE_MAX; i++) {
-		struct str v = m->fields[i].value;
+		struct str v = str_trim(m->fields[i].value);
 
 		if (m->fields[i].id != RS_F_TRACESTATE || !v.len)
 			continue;
