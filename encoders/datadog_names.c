@@ -106,7 +106,7 @@ static struct dd_text special_name(struct dd_map *m, uint8_t kind)
 	b = dd_slot_str(m, DD_MESSAGING_OPERATION);
 	if (a.len && b.len && kind >= RS_KIND_SERVER)
 		return dd_plain(dd_compose(m, a, STR("."), b, STR(""), true, DD_MAX_NAME));
-	a = dd_slot_str(m, DD_RPC_SYSTEM);
+	a = dd_slot_str2(m, DD_RPC_SYSTEM_NAME, DD_RPC_SYSTEM);
 	if (a.len && client && str_ieq(a, STR("aws-api"))) {
 		b = dd_slot_str(m, DD_RPC_SERVICE);
 		return b.len ? around(m, STR("aws."), b, STR(".request"))
@@ -138,9 +138,10 @@ struct dd_text dd_name_of(struct dd_map *m, uint8_t kind)
 					       DD_C_NAME_SERVER,   DD_C_NAME_CLIENT,
 					       DD_C_NAME_PRODUCER, DD_C_NAME_CONSUMER };
 	const uint64_t special = DD_BIT(DB_SYSTEM_NAME) | DD_BIT(DB_SYSTEM) |
-				 DD_BIT(MESSAGING_SYSTEM) | DD_BIT(RPC_SYSTEM) |
-				 DD_BIT(FAAS_INVOKED_PROVIDER) | DD_BIT(FAAS_TRIGGER) |
-				 DD_BIT(GRAPHQL_OPERATION_TYPE) | DD_BIT(NETWORK_PROTOCOL_NAME);
+				 DD_BIT(MESSAGING_SYSTEM) | DD_BIT(RPC_SYSTEM_NAME) |
+				 DD_BIT(RPC_SYSTEM) | DD_BIT(FAAS_INVOKED_PROVIDER) |
+				 DD_BIT(FAAS_TRIGGER) | DD_BIT(GRAPHQL_OPERATION_TYPE) |
+				 DD_BIT(NETWORK_PROTOCOL_NAME);
 	struct dd_text t;
 
 	if (dd_have(m, DD_BIT(OPERATION_NAME))) {

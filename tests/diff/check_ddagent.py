@@ -94,8 +94,8 @@ def check_mapping(agent, batch, payload):
             mine[s["trace_id"], s["span_id"]] = s
     for g, (rs, ss, src) in zip(got, otlpgen.spans(batch)):
         s = mine[int(g["trace_id"]), int(g["span_id"])]
-        if datadog.is_datadogs(src):
-            continue
+        if datadog.is_datadogs(src) or "rpc.system.name" in {otlpgen.text(k) for k, _ in src["attrs"] + rs["attrs"]}:
+            continue  # a name that is newer than the agent's mapping
         need(datadog.tag_value(datadog.cut(s["service"], 100)) == g["service"], "service", s["service"], g["service"])
         need(datadog.norm_name(s["name"]) == g["name"], "name", s["name"], g["name"])
         need(s["resource"] == g["resource"] or len(g["resource"].encode()) >= 5000 or not g["resource"], "resource", s["resource"], g["resource"])

@@ -423,7 +423,7 @@ def name_of(a, kind):
         return s("db.system.name", "db.system") + ".query"
     if s("messaging.system") and s("messaging.operation") and kind >= 2:
         return s("messaging.system") + "." + s("messaging.operation")
-    rpc = s("rpc.system")
+    rpc = s("rpc.system.name", "rpc.system")
     if rpc == "aws-api" and client:
         return "aws." + s("rpc.service") + ".request" if s("rpc.service") else "aws.client.request"
     if rpc and (client or server):

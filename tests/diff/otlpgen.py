@@ -118,6 +118,7 @@ class Gen:
             [("messaging.system", s("kafka", "rabbitmq")), ("messaging.operation", s("publish", "receive", "process")),
              ("messaging.destination.name", s("orders"))],
             [("rpc.system", s("grpc", "aws-api")), ("rpc.method", s("Get")), ("rpc.service", s("my.Service", "S3")), ("rpc.grpc.status_code", ("i", r.randrange(17)))],
+            [("rpc.system.name", s("grpc")), ("rpc.method", s("my.Service/Get")), ("rpc.response.status_code", s("OK", "INTERNAL"))],
             [("faas.invoked_provider", s("aws")), ("faas.invoked_name", s("fn"))],
             [("faas.trigger", s("pubsub"))],
             [("graphql.operation.type", s("query")), ("graphql.operation.name", s("FindBook"))],
