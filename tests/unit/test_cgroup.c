@@ -96,6 +96,7 @@ static void test_forms(void **state)
 		{ "12:pids:/actions_job/" ID, ID, "", "docker" },
 		{ "0::/custom/parent/" ID, ID, "", "" },
 		{ "0::/kubepods/besteffort/pod" UID "/kata_" ID, ID, UID, "" },
+		{ "0::/kata_overhead/" ID, "", "", "" },
 		{ "0::/ecstasks.slice/ecstasks-" HASH ".slice/docker-" ID ".scope", ID, "",
 		  "docker" },
 		{ "4:memory:/garden/" UID, UID, "", "garden" },

@@ -144,6 +144,8 @@ static bool container_name(const struct part *p, struct rs_cgroup *c)
 	if (!prefix.len) {
 		if (str_eq(p->parent, STR("libpod_parent")))
 			return false; /* a podman pod, the containers are below */
+		if (str_eq(p->parent, STR("kata_overhead")))
+			return false; /* the host's side of a sandbox: its runtime and hypervisor */
 		return found(c, id, p->ecs ? RS_RUNTIME_ECS : runtime_of_parent(p->parent));
 	}
 	sep = prefix.ptr[--prefix.len];
