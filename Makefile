@@ -375,7 +375,7 @@ vmlinux: ## generate vmlinux/$(ARCH)/vmlinux.h from a kernel image: IMAGE=vmlinu
 	$(Q)sha256sum vmlinux/$(ARCH)/vmlinux.h
 .PHONY: vmlinux
 
-install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX
+install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX; /etc/ringspan.yaml if there is none
 	$(Q)install -D -m 755 build/ringspan $(DESTDIR)$(PREFIX)/bin/ringspan
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system
@@ -385,6 +385,8 @@ install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/ringspan.service
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/doc/ringspan
 	$(Q)build/ringspan config --sample > $(DESTDIR)$(PREFIX)/share/doc/ringspan/ringspan.yaml
+	$(Q)[ -e $(DESTDIR)/etc/ringspan.yaml ] || install -D -m 640 $(DESTDIR)$(PREFIX)/share/doc/ringspan/ringspan.yaml \
+		$(DESTDIR)/etc/ringspan.yaml
 
 # The image and the package need no engine and no debhelper.
 IMAGE ?= ringspan:$(VERSION)

@@ -232,13 +232,25 @@ def test_docs():
 
 def test_install():
     with Dir() as d:
-        done = subprocess.run(["make", "-s", "-C", TOP, "install", f"DESTDIR={d.path}", "PREFIX=/usr"], check=False,
-                              capture_output=True, text=True, timeout=600)
-        expect(done.returncode == 0, done.stderr)
+        def install():
+            done = subprocess.run(["make", "-s", "-C", TOP, "install", f"DESTDIR={d.path}", "PREFIX=/usr"], check=False,
+                                  capture_output=True, text=True, timeout=600)
+            expect(done.returncode == 0, done.stderr)
+
+        install()
         for name in ("bin/ringspan", "share/man/man1/ringspan.1", "share/bash-completion/completions/ringspan"):
             expect(os.path.getsize(f"{d.path}/usr/{name}") > 1000, f"{name} is not there")
         config = f"{d.path}/usr/share/doc/ringspan/ringspan.yaml"
         fails(ringspan("status", "-c", config, "--socket", "/nonexistent/s"), 1, "no agent")
+        # The unit's configuration: there, and never overwritten.
+        own = f"{d.path}/etc/ringspan.yaml"
+        with open(config, encoding="utf-8") as a, open(own, encoding="utf-8") as b:
+            expect(a.read() == b.read(), "not the sample")
+        with open(own, "w", encoding="utf-8") as f:
+            f.write("# mine\n")
+        install()
+        with open(own, encoding="utf-8") as f:
+            expect(f.read() == "# mine\n", "overwritten")
 
 
 def test_version():
