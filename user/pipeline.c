@@ -503,8 +503,8 @@ static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
 	struct rs_proc *p = rs_procs_find(&pl->procs, ev->tgid);
 	struct rs_list *pos, *x;
 
-	if (ev->event == RS_PROC_EXEC && pl->procs.execed)
-		pl->procs.execed(pl->procs.learnt_arg, ev->tgid);
+	if (ev->event == RS_PROC_EXEC)
+		rs_procs_execed(&pl->procs, ev->tgid, ev->start_ns);
 	if (!p)
 		return;
 	if (ev->event == RS_PROC_EXEC) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 uint32_t rs_facts_uid(uint32_t pid)
@@ -59,26 +60,56 @@ struct str rs_facts_cgroup_of(struct str text)
 	return first;
 }
 
-const char *rs_facts_cgroup(uint32_t pid, struct rs_arena *a)
+void rs_facts_cgroup_text(uint32_t pid, char *ret, size_t size)
 {
-	char path[64], text[4096], *own;
+	char path[64], text[4096];
 	struct str found;
 	ssize_t n;
 	int fd;
 
+	ret[0] = 0;
 	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return NULL;
+		return;
 	n = read(fd, text, sizeof(text));
 	close(fd);
 	found = rs_facts_cgroup_of(str_of(text, n > 0 ? (size_t)n : 0));
-	own = found.len ? rs_arena_alloc(a, found.len + 1) : NULL;
-	if (own) {
-		memcpy(own, found.ptr, found.len);
-		own[found.len] = 0;
-	}
+	if (!found.len || found.len >= size)
+		return;
+	memcpy(ret, found.ptr, found.len);
+	ret[found.len] = 0;
+}
+
+const char *rs_facts_cgroup(uint32_t pid, struct rs_arena *a)
+{
+	char text[4096];
+	size_t n;
+	char *own;
+
+	rs_facts_cgroup_text(pid, text, sizeof(text));
+	n = strlen(text);
+	own = n ? rs_arena_alloc(a, n + 1) : NULL;
+	if (own)
+		memcpy(own, text, n + 1);
 	return own;
+}
+
+void rs_facts_exe(uint32_t pid, char *ret, size_t size)
+{
+	static const char gone[] = " (deleted)";
+	const size_t n = sizeof(gone) - 1;
+	char path[64];
+	ssize_t r;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	r = readlink(path, ret, size - 1);
+	if (r < 0)
+		r = 0;
+	/* The file was replaced while it runs: an upgrade, not another program. */
+	if ((size_t)r > n && !memcmp(ret + r - n, gone, n))
+		r -= (ssize_t)n;
+	ret[r] = '\0';
 }
 
 bool rs_facts_add_port(struct rs_facts *f, uint16_t port)

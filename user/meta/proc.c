@@ -18,7 +18,9 @@ struct learn {
 	struct rs_proc *p;
 	struct rs_res own;
 	struct str service, dd_service, dd_env, dd_version, resource_attrs;
-	char exe[512]; /* path, or empty */
+	char exe[RS_EXEC_TEXT]; /* path, or empty */
+	const struct rs_exec
+		*was; /* it is gone: what was seen when it was executed; NULL: nothing */
 };
 
 void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, const char *host_root,
@@ -28,8 +30,10 @@ void rs_procs_init(struct rs_procs *ps, uint32_t max, bool live, const char *hos
 	rs_map_init(&ps->by_tgid, max);
 	rs_pool_init(&ps->pool, sizeof(struct rs_proc), max);
 	rs_list_init(&ps->lru);
-	if (live)
+	if (live) {
 		rs_containers_init(&ps->containers, host_root, n);
+		rs_execs_init(&ps->execs);
+	}
 	if (live && gethostname(ps->host_buf, sizeof(ps->host_buf) - 1) == 0)
 		ps->host = str_c(ps->host_buf);
 }
@@ -45,6 +49,7 @@ void rs_procs_release(struct rs_procs *ps)
 		rs_arena_release(&p->arena);
 	}
 	rs_containers_release(&ps->containers);
+	rs_execs_release(&ps->execs);
 	rs_map_release(&ps->by_tgid);
 	rs_pool_release(&ps->pool);
 }
@@ -158,19 +163,15 @@ static void read_env(struct learn *l)
 	close(fd);
 }
 
-static void read_exe(struct learn *l)
+/* And what was known when it was executed, if it is gone. */
+static void read_exe(const struct rs_procs *ps, struct learn *l)
 {
-	char path[64];
-	struct str exe;
-	ssize_t r;
-
-	snprintf(path, sizeof(path), "/proc/%u/exe", l->p->tgid);
-	r = readlink(path, l->exe, sizeof(l->exe) - 1);
-	l->exe[r > 0 ? r : 0] = '\0';
-	/* The file was replaced while it runs: an upgrade, not another program. */
-	exe = str_c(l->exe);
-	if (exe.len > 10 && str_eq(str_from(exe, exe.len - 10), STR(" (deleted)")))
-		l->exe[exe.len - 10] = '\0';
+	rs_facts_exe(l->p->tgid, l->exe, sizeof(l->exe));
+	if (l->exe[0])
+		return;
+	l->was = rs_execs_find(&ps->execs, l->p->tgid, l->p->start_ns);
+	if (l->was)
+		memcpy(l->exe, l->was->exe, sizeof(l->was->exe));
 }
 
 static void take_sdk_attr(void *arg, struct str key, struct str value)
@@ -263,6 +264,10 @@ static void read_facts(struct rs_procs *ps, struct learn *l)
 		f->uid = rs_facts_uid(p->tgid);
 	if (needs & 1u << RS_RK_cgroup)
 		f->cgroup = rs_facts_cgroup(p->tgid, &p->own_mem);
+	if (l->was && f->uid == RS_FACTS_NO_UID)
+		f->uid = l->was->uid;
+	if (l->was && !f->cgroup && l->was->cgroup[0])
+		f->cgroup = own_text(&p->own_mem, str_c(l->was->cgroup));
 	if (needs & 1u << RS_RK_port && ps->listens)
 		ps->listens(ps->tell_arg, p->tgid, f);
 	for (uint32_t i = 0; i < old.nports; i++)
@@ -360,7 +365,7 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	if (ps->live) {
 		if (!p->comm[0])
 			rs_facts_comm(p->tgid, p->comm);
-		read_exe(&l);
+		read_exe(ps, &l);
 		read_container(ps, p);
 	}
 	p->exe = rs_arena_str(&p->own_mem, str_c(l.exe));
@@ -604,7 +609,7 @@ bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid)
 	rs_arena_init(&p.own_mem, 1024, 64 * 1024);
 	rs_arena_init(&p.arena, 1024, 64 * 1024);
 	rs_facts_comm(tgid, p.comm);
-	read_exe(&l);
+	read_exe(ps, &l);
 	read_container(ps, &p);
 	read_facts(ps, &l);
 	pod_facts(ps, &p, pod_of(ps, &p));
@@ -612,6 +617,16 @@ bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid)
 	rs_arena_release(&p.own_mem);
 	rs_arena_release(&p.arena);
 	return d.state != RS_DECIDED_SKIP;
+}
+
+void rs_procs_execed(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns)
+{
+	uint32_t needs = ps->discover ? ps->discover->needs : 0;
+
+	rs_execs_note(&ps->execs, tgid, start_ns, needs & 1u << RS_RK_user,
+		      needs & 1u << RS_RK_cgroup);
+	if (ps->execed)
+		ps->execed(ps->learnt_arg, tgid);
 }
 
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm)

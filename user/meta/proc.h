@@ -19,6 +19,7 @@
 #include "discover/discover.h"
 #include "shared/config.h"
 #include "meta/container.h"
+#include "meta/execs.h"
 #include "meta/names.h"
 #include "trace/span.h"
 
@@ -75,6 +76,7 @@ struct rs_procs {
 	void (*publisher)(void *arg, uint32_t tgid, const struct rs_bpf_tlsvar *tls);
 	void *publisher_arg;
 	struct rs_containers containers; /* while live */
+	struct rs_execs execs;		 /* the same */
 	struct str
 		extra; /* attributes for those that lack them, as in OTEL_RESOURCE_ATTRIBUTES; the caller's */
 	struct str host;
@@ -121,6 +123,8 @@ void rs_procs_stray(struct rs_procs *ps, struct rs_proc *p);
 void rs_procs_settle(struct rs_procs *ps, struct rs_proc *p);
 /* The rules are others now: asks them of every process. */
 void rs_procs_relearn(struct rs_procs *ps);
+/* A process that may be unknown has executed a program: looks at it while it is there. */
+void rs_procs_execed(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns);
 /* It has executed another program. */
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm);
 /* Call a few times a second while ps->live: looks once more for an SDK, which may start late. */
