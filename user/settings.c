@@ -59,7 +59,6 @@ int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 						.request = cfg->capture_request_header,
 						.response = cfg->capture_response_header,
 					});
-	char *end;
 
 	if (unknown.len) {
 		snprintf(
@@ -67,15 +66,6 @@ int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 			"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
 			STR_ARG(unknown));
 		return -EINVAL;
-	}
-	if (cfg->sampler_arg && cfg->source[RS_O_sampler_arg] != RS_FROM_OTEL) {
-		double ratio = strtod(cfg->sampler_arg, &end);
-
-		if (*end || !(ratio >= 0 && ratio <= 1)) {
-			snprintf(err, size, "sampler-arg: '%s' is not a number from 0 to 1",
-				 cfg->sampler_arg);
-			return -EINVAL;
-		}
 	}
 	return rs_exporters_check(cfg, err, size);
 }
@@ -126,6 +116,7 @@ static bool same(enum rs_option_id id, const struct rs_config *x, const struct r
 	case RS_OT_ENUM:
 		return *(const int *)a == *(const int *)b;
 	case RS_OT_STR:
+	case RS_OT_RATIO:
 		return same_text(*(const char *const *)a, *(const char *const *)b);
 	case RS_OT_UINT:
 	case RS_OT_BYTES:

@@ -297,13 +297,22 @@ def test_config_check():
                 ("export: 9\n", (":1:9: export is a section",)),
                 ("export:\n  exporter: zipkn\n", ("unknown exporter 'zipkn'", "zipkin")),
                 ("spans:\n  drop-attribute: no.such.key\n", ("no.such.key",)),
-                ("sampling: {sampler-arg: 7}\n", ("sampler-arg: '7'",)),
+                ("sampling: {sampler-arg: 7}\n", (":1:25: sampler-arg: '7'",)),
+                ("discovery:\n  include:\n    - exe: '['\n", (":3:12: exe: '[' is no glob",)),
+                ("export:\n\tfile: x\n", (":2:1: there is a tab",)),
                 ("discovery:\n  exclude:\n    - {comm: a, colour: red}\n", (":3:17: a rule has no key 'colour'",)),
                 ("discovery:\n  exclude:\n    - {}\n", (":3:7: the rule has no condition",))):
             path = d("bad.yaml", text)
             fails(ringspan("config", "check", path), 2, path, *parts)
             fails(ringspan("run", "--check-config", "-c", path), 2, path, *parts)
         fails(ringspan("config", "check", d("none.yaml")), 2, "none.yaml", "No such file")
+        os.mkfifo(d.path + "/fifo")
+        for name in (d.path + "/fifo", "/dev/zero", "/dev/tty"):
+            if os.path.exists(name):
+                fails(ringspan("config", "check", name), 2, name, "config file: ")
+        fails(ringspan("run", "-c", d.path + "/fifo"), 2, "no regular file")
+        done = ringspan("config", "check", d("user.yaml", "include:\n  - user: [root, nosuchuser]\n"))
+        expect(done.returncode == 0 and "user.yaml:2: this host has no user 'nosuchuser'" in done.stderr, done)
         fails(ringspan("config"), 2, "config check FILE")
         fails(ringspan("config", "show"), 2, "config check FILE")
 

@@ -2,11 +2,14 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "option.h"
@@ -294,6 +297,12 @@ int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_so
 	case RS_OT_STR:
 		if (!v.len)
 			return rs_config_fail(cfg, where, "the value is empty");
+		*(const char **)member(cfg, o) = value;
+		break;
+	case RS_OT_RATIO:
+		if (!rs_value_ratio(value))
+			return rs_config_fail(cfg, where, "'%s' is not a number from 0 to 1",
+					      value);
 		*(const char **)member(cfg, o) = value;
 		break;
 	case RS_OT_ENUM:
@@ -585,29 +594,45 @@ static int read_environment(struct rs_config *cfg)
 	return 0;
 }
 
-/* The file's text in the config's arena. */
+/* The file's text in the config's arena. A FIFO or device would stop a running agent that is told to reload. */
 static int read_file(struct rs_config *cfg, const char *path, struct str *ret)
 {
-	FILE *f = fopen(path, "re");
+	int err = 0, fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	size_t n = 0;
+	struct stat st;
 	char *text;
-	size_t n;
-	int err;
 
-	if (!f) {
+	if (fd < 0 || fstat(fd, &st)) {
 		err = -errno;
 		rs_config_fail(cfg, path, "cannot open the config file: %s", strerror(-err));
+		if (fd >= 0)
+			close(fd);
 		return err;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		close(fd);
+		return rs_config_fail(cfg, path, "cannot read the config file: %s",
+				      S_ISDIR(st.st_mode) ? strerror(EISDIR)
+							  : "it is no regular file");
 	}
 	text = rs_arena_alloc(&cfg->arena, RS_CONFIG_FILE_MAX + 1);
 	if (!text) {
-		fclose(f);
+		close(fd);
 		rs_config_fail(cfg, path, "out of memory");
 		return -ENOMEM;
 	}
-	errno = 0;
-	n = fread(text, 1, RS_CONFIG_FILE_MAX + 1, f);
-	err = ferror(f) ? -(errno ? errno : EIO) : 0;
-	fclose(f);
+	while (n <= RS_CONFIG_FILE_MAX) {
+		ssize_t got = read(fd, text + n, RS_CONFIG_FILE_MAX + 1 - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			err = got ? -errno : 0;
+			break;
+		}
+		n += (size_t)got;
+	}
+	close(fd);
 	if (err) {
 		rs_config_fail(cfg, path, "cannot read the config file: %s", strerror(-err));
 		return err;

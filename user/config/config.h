@@ -36,6 +36,7 @@ extern const struct rs_command_info rs_command_info[RS_CMD_COUNT];
 enum rs_option_type {
 	RS_OT_BOOL,	/* bool: given or not; in the file and environment true or false */
 	RS_OT_STR,	/* const char *, or NULL */
+	RS_OT_RATIO,	/* const char *, or NULL: a number from 0 to 1 */
 	RS_OT_ENUM,	/* int: position in the argument's values */
 	RS_OT_UINT,	/* uint64_t */
 	RS_OT_BYTES,	/* uint64_t; k, m, g: powers of 1024 */
@@ -81,6 +82,7 @@ enum rs_option_id {
 
 #define RS_CT_BOOL     bool
 #define RS_CT_STR      const char *
+#define RS_CT_RATIO    const char *
 #define RS_CT_ENUM     int
 #define RS_CT_UINT     uint64_t
 #define RS_CT_BYTES    uint64_t

@@ -99,6 +99,7 @@ static void show_value(const struct rs_config *cfg, const struct rs_option *o, F
 		fputs(*(const bool *)v ? "true" : "false", out);
 		break;
 	case RS_OT_STR:
+	case RS_OT_RATIO:
 		show_text(o, *(const char *const *)v, out);
 		break;
 	case RS_OT_ENUM:

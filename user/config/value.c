@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "value.h"
 
+#include <stdlib.h>
+
 /* The digits at the front of s; what follows goes to ret_rest. */
 static struct str digits(struct str s, struct str *ret_rest)
 {
@@ -75,4 +77,12 @@ bool rs_value_duration(struct str s, uint64_t *ret_ns)
 	}
 	*ret_ns = v;
 	return true;
+}
+
+bool rs_value_ratio(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	return end != s && !*end && v >= 0 && v <= 1;
 }

@@ -9,5 +9,7 @@
 bool rs_value_bytes(struct str s, uint64_t *ret);
 /* Nanoseconds; unit ns, us, ms, s, m or h, without one seconds; decimals allowed. */
 bool rs_value_duration(struct str s, uint64_t *ret_ns);
+/* Is it a number from 0 to 1? */
+bool rs_value_ratio(const char *s);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * yaml — the config file: sections of options, as options.def orders them. At the top every option may also be
- * given by its long name. Anchors are refused; every message has line and column, from 1.
+ * given by its long name. Anchors and aliases are refused; every message has line and column, from 1.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 struct reader {
 	struct rs_config *cfg;
 	const char *file;
+	struct str data;
 	yaml_parser_t parser;
 	yaml_event_t ev;
 	bool have_ev;
@@ -29,6 +30,40 @@ static void set_where(struct reader *r, yaml_mark_t at, const char *key)
 		 key ? ": " : "", key ? key : "");
 }
 
+/* Does a tab stand here, or before it in the line's indentation? The parser's own words do not say so. */
+static bool at_tab(const struct reader *r, yaml_mark_t at)
+{
+	struct str rest = r->data, line = STR_NONE;
+
+	for (size_t i = 0; i <= at.line; i++)
+		rest = str_cut(rest, '\n', &line);
+	for (size_t i = 0; i <= at.column && i < line.len; i++) {
+		if (line.ptr[i] == '\t')
+			return true;
+		if (line.ptr[i] != ' ')
+			break;
+	}
+	/* Columns are characters; beyond the first that is not ASCII this looks too far to the left. */
+	return at.column < line.len && line.ptr[at.column] == '\t';
+}
+
+/* The event's anchor, or the one that it stands for. */
+static const yaml_char_t *anchor(const yaml_event_t *ev)
+{
+	switch (ev->type) {
+	case YAML_ALIAS_EVENT:
+		return ev->data.alias.anchor;
+	case YAML_SCALAR_EVENT:
+		return ev->data.scalar.anchor;
+	case YAML_SEQUENCE_START_EVENT:
+		return ev->data.sequence_start.anchor;
+	case YAML_MAPPING_START_EVENT:
+		return ev->data.mapping_start.anchor;
+	default:
+		return NULL;
+	}
+}
+
 static int next(struct reader *r)
 {
 	if (r->have_ev)
@@ -37,6 +72,9 @@ static int next(struct reader *r)
 	if (yaml_parser_parse(&r->parser, &r->ev)) {
 		r->have_ev = true;
 		set_where(r, r->ev.start_mark, NULL);
+		if (anchor(&r->ev))
+			return rs_config_fail(r->cfg, r->where,
+					      "anchors and aliases are not supported");
 		return 0;
 	}
 	if (r->parser.error == YAML_READER_ERROR) {
@@ -45,6 +83,9 @@ static int next(struct reader *r)
 			 r->parser.problem_offset);
 	} else {
 		set_where(r, r->parser.problem_mark, NULL);
+		if (at_tab(r, r->parser.problem_mark))
+			return rs_config_fail(r->cfg, r->where,
+					      "there is a tab; YAML is indented with blanks");
 	}
 	return rs_config_fail(r->cfg, r->where, "%s",
 			      r->parser.problem ? r->parser.problem : "not YAML");
@@ -62,8 +103,6 @@ static int plain(struct reader *r, const char *key, const char **ret)
 	char *own;
 
 	set_where(r, r->ev.start_mark, key);
-	if (r->ev.data.scalar.anchor)
-		return rs_config_fail(r->cfg, r->where, "anchors are not supported");
 	if (memchr(text.ptr, 0, text.len))
 		return rs_config_fail(r->cfg, r->where, "the value has a NUL character in it");
 	own = rs_arena_alloc(&r->cfg->arena, text.len + 1);
@@ -415,7 +454,7 @@ static int document(struct reader *r)
 
 int rs_config_file(struct rs_config *cfg, struct str data, const char *name)
 {
-	struct reader r = { .cfg = cfg, .file = name };
+	struct reader r = { .cfg = cfg, .file = name, .data = data };
 	int err;
 
 	if (!yaml_parser_initialize(&r.parser)) {

@@ -122,6 +122,34 @@ static bool has_wildcard(struct str s)
 	return false;
 }
 
+/* Each [ has its ], each backslash something behind it? fnmatch takes what is not so for plain text. */
+static bool is_glob(const char *p)
+{
+	for (; *p; p++) {
+		if (*p == '\\' && !*++p)
+			return false;
+		if (*p != '[')
+			continue;
+		p++;
+		p += *p == '!' || *p == '^';
+		for (bool first = true; *p != ']' || first; first = false) {
+			char kind = *p == '[' ? p[1] : 0; /* [:alpha:], [.a.], [=a=] */
+
+			if (kind == ':' || kind == '.' || kind == '=') {
+				for (p += 2; *p && (*p != kind || p[1] != ']'); p++)
+					;
+				p += *p != 0;
+			} else if (*p == '\\') {
+				p++;
+			}
+			if (!*p)
+				return false;
+			p++;
+		}
+	}
+	return true;
+}
+
 static void set_user(struct rs_rule_value *v, const char *name)
 {
 	const struct passwd *pw;
@@ -162,8 +190,13 @@ static int set_condition(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key
 		v.glob = copy(a, value);
 		break;
 	}
-	if (!e && rs_rule_keys[key].kind == RS_RKIND_USERS && v.glob)
+	if (!e && rs_rule_keys[key].kind == RS_RKIND_USERS && v.glob) {
 		set_user(&v, v.glob);
+	} else if (v.glob && !is_glob(v.glob)) {
+		snprintf(err, size, "'%s' is no glob: a '[' has no ']', or a '\\' stands last",
+			 v.glob);
+		return -EINVAL;
+	}
 	return e ? e : append(r, a, key, &v, err, size);
 }
 
