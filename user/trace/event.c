@@ -105,12 +105,24 @@ static bool slow_answer(const struct rs_exchange *x)
 	       x->resp_start_ns >= x->start_ns;
 }
 
+/* Both resets have one attribute, and attributes are unique: the first says who it was. */
+static bool said(const struct rs_open *o, uint32_t n, enum rs_known_key summary)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct kind *k = kind_of(&o->facts[i]);
+
+		if (k && k->summary == summary)
+			return true;
+	}
+	return false;
+}
+
 static void summarise(const struct rs_open *o, struct rs_build *b)
 {
 	for (uint32_t i = 0; i < o->nfacts; i++) {
 		const struct kind *k = kind_of(&o->facts[i]);
 
-		if (k)
+		if (k && !said(o, i, k->summary))
 			rs_build_add(b, k->summary, value_of(k, &o->facts[i]));
 	}
 	if (slow_answer(&o->x))
