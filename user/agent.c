@@ -225,7 +225,7 @@ static void on_listens(void *arg, uint32_t tgid, struct rs_facts *f)
 
 	rs_kernel_listening(((struct agent *)arg)->kernel, tgid, &l);
 	for (int i = 0; i < RS_LISTENING; i++)
-		rs_facts_add_port(f, l.port[i]);
+		rs_facts_add_port(f, l.port[i], false);
 }
 
 static void set_ports(void *arg, uint16_t first, uint16_t last)

@@ -326,8 +326,8 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	if (ev->tgid)
 		p = rs_procs_get(&pl->procs, ev->tgid, ev->start_ns, ev->cgroup, comm);
 	if (p) {
-		rs_procs_port(&pl->procs, p, ev->lport);
-		rs_procs_port(&pl->procs, p, ev->rport);
+		rs_procs_port(&pl->procs, p, ev->lport, false);
+		rs_procs_port(&pl->procs, p, ev->rport, true);
 		if (!rs_decision_traced(&p->decision))
 			return;
 	}

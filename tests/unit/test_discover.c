@@ -175,7 +175,7 @@ static void test_order(void **state)
 	add(&w, &w.include, "port=443");
 	assert_int_equal(decide(&w, RS_OTHERS_AUTO, &f), RS_DECIDED_PORTS);
 	assert_int_equal(decide(&w, RS_OTHERS_TRACE, &f), RS_DECIDED_TRACE);
-	assert_true(rs_facts_add_port(&f, 443));
+	assert_true(rs_facts_add_port(&f, 443, false));
 	assert_int_equal(decide(&w, RS_OTHERS_AUTO, &f), RS_DECIDED_TRACE);
 	rs_arena_release(&w.arena);
 }
@@ -227,6 +227,37 @@ static void test_policy(void **state)
 	rs_arena_release(&w.arena);
 }
 
+/* A port's rule traces the port's clients, but names its server. */
+static void test_service_of_port(void **state)
+{
+	struct rs_facts f = { .comm = "front", .nlabels = 0 };
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	add(&w, &w.include, "port=8080,service=shop");
+	assert_true(rs_facts_add_port(&f, 8080, true));
+	assert_false(rs_facts_add_port(&f, 8080, true));
+	assert_int_equal(decide(&w, RS_OTHERS_AUTO, &f), RS_DECIDED_TRACE);
+	assert_null(rs_rule_service(w.include.first, &f));
+	/* Its own port's rule, though it stands behind. */
+	add(&w, &w.include, "port=9090,service=front");
+	assert_true(rs_facts_add_port(&f, 9090, false));
+	assert_string_equal(rs_rule_service(w.include.first, &f), "front");
+	/* It calls itself, say. */
+	assert_true(rs_facts_add_port(&f, 8080, false));
+	assert_false(rs_facts_add_port(&f, 8080, true));
+	assert_string_equal(rs_rule_service(w.include.first, &f), "shop");
+	rs_arena_release(&w.arena);
+	begin(&w);
+	/* Who says whom else means those. */
+	f.nports = 0;
+	assert_true(rs_facts_add_port(&f, 8080, true));
+	add(&w, &w.include, "port=8080,comm=front,service=front");
+	assert_string_equal(rs_rule_service(w.include.first, &f), "front");
+	rs_arena_release(&w.arena);
+}
+
 static void test_cgroup_text(void **state)
 {
 	static const struct {
@@ -257,8 +288,8 @@ static void test_own_facts(void **state)
 	assert_int_equal(rs_facts_cgroup((uint32_t)getpid(), &a)[0], '/');
 	assert_null(rs_facts_cgroup(0x7fffffff, &a));
 	for (uint32_t i = 0; i < RS_FACTS_PORTS; i++)
-		rs_facts_add_port(&f, (uint16_t)(i + 1));
-	assert_false(rs_facts_add_port(&f, 999));
+		rs_facts_add_port(&f, (uint16_t)(i + 1), false);
+	assert_false(rs_facts_add_port(&f, 999, false));
 	assert_int_equal(f.nports, RS_FACTS_PORTS);
 	rs_arena_release(&a);
 }
@@ -266,10 +297,10 @@ static void test_own_facts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conditions), cmocka_unit_test(test_bad_rules),
-		cmocka_unit_test(test_order),	   cmocka_unit_test(test_pending),
-		cmocka_unit_test(test_policy),	   cmocka_unit_test(test_cgroup_text),
-		cmocka_unit_test(test_own_facts),
+		cmocka_unit_test(test_conditions),  cmocka_unit_test(test_bad_rules),
+		cmocka_unit_test(test_order),	    cmocka_unit_test(test_pending),
+		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_service_of_port),
+		cmocka_unit_test(test_cgroup_text), cmocka_unit_test(test_own_facts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ struct rs_facts {
 	/* Local ports it listens on, and ports of either end of its connections, the first ones. */
 	uint16_t ports[RS_FACTS_PORTS];
 	uint32_t nports;
+	uint16_t far; /* bit per ports[]: seen at the other end only, it is that port's client */
 };
 
 #endif

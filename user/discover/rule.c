@@ -126,8 +126,11 @@ static bool has_wildcard(struct str s)
 static bool is_glob(const char *p)
 {
 	for (; *p; p++) {
-		if (*p == '\\' && !*++p)
-			return false;
+		if (*p == '\\') {
+			if (!*++p)
+				return false;
+			continue;
+		}
 		if (*p != '[')
 			continue;
 		p++;
@@ -397,11 +400,12 @@ static enum rs_fit labels_fit(const struct rs_rule_value *all, const struct rs_f
 	return RS_FIT_YES;
 }
 
-static bool port_fits(const struct rs_rule_value *v, const struct rs_facts *f)
+/* but: bit per port that does not count. */
+static bool port_fits(const struct rs_rule_value *v, const struct rs_facts *f, uint32_t but)
 {
 	for (; v; v = v->next) {
 		for (uint32_t i = 0; i < f->nports; i++) {
-			if (f->ports[i] >= v->first && f->ports[i] <= v->last)
+			if (f->ports[i] >= v->first && f->ports[i] <= v->last && !(but & 1u << i))
 				return true;
 		}
 	}
@@ -443,7 +447,7 @@ static enum rs_fit condition(const struct rs_rule *r, enum rs_rule_key key,
 	case RS_RK_label:
 		return labels_fit(r->label, f);
 	case RS_RK_port:
-		return port_fits(r->port, f) ? RS_FIT_YES : RS_FIT_PORT;
+		return port_fits(r->port, f, 0) ? RS_FIT_YES : RS_FIT_PORT;
 	default:
 		return RS_FIT_YES;
 	}
@@ -466,4 +470,24 @@ enum rs_fit rs_rule_fit(const struct rs_rule *r, const struct rs_facts *f)
 			all = m;
 	}
 	return all;
+}
+
+/* Its only condition is a port, and that is where others are called: its name is theirs. */
+static bool names_others(const struct rs_rule *r, const struct rs_facts *f)
+{
+	for (int i = 0; i < RS_RK_COUNT; i++) {
+		if (i != RS_RK_port && r->given & 1u << i &&
+		    rs_rule_is_condition(rs_rule_keys[i].kind))
+			return false;
+	}
+	return r->port && !port_fits(r->port, f, f->far);
+}
+
+const char *rs_rule_service(const struct rs_rule *r, const struct rs_facts *f)
+{
+	for (; r; r = r->next) {
+		if (rs_rule_fit(r, f) == RS_FIT_YES && !names_others(r, f))
+			return r->service;
+	}
+	return NULL;
 }

@@ -117,6 +117,11 @@ enum rs_fit {
 	RS_FIT_UNKNOWN, /* something that it asks for is not known */
 };
 enum rs_fit rs_rule_fit(const struct rs_rule *r, const struct rs_facts *f);
+/*
+ * service.name of a process that r has included; NULL: rules say nothing. A rule that asks for a port alone fits the
+ * clients of that port too, but does not name them: for those the next rule that fits is asked.
+ */
+const char *rs_rule_service(const struct rs_rule *r, const struct rs_facts *f);
 
 /* The pattern of key `exe` against a path. */
 bool rs_rule_exe_fits(const char *pattern, const char *exe);

@@ -112,14 +112,19 @@ void rs_facts_exe(uint32_t pid, char *ret, size_t size)
 	ret[r] = '\0';
 }
 
-bool rs_facts_add_port(struct rs_facts *f, uint16_t port)
+bool rs_facts_add_port(struct rs_facts *f, uint16_t port, bool far)
 {
-	for (uint32_t i = 0; i < f->nports; i++) {
-		if (f->ports[i] == port)
-			return false;
-	}
-	if (!port || f->nports == RS_FACTS_PORTS)
+	uint32_t i = 0;
+
+	while (i < f->nports && f->ports[i] != port)
+		i++;
+	if (i < f->nports && (far || !(f->far & 1u << i)))
 		return false;
-	f->ports[f->nports++] = port;
+	if (!port || i == RS_FACTS_PORTS)
+		return false;
+	f->ports[i] = port;
+	f->far = (uint16_t)((f->far & ~(1u << i)) | (uint32_t)far << i);
+	if (i == f->nports)
+		f->nports++;
 	return true;
 }

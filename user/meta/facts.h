@@ -16,8 +16,8 @@ void rs_facts_exe(uint32_t pid, char *ret, size_t size);
 const char *rs_facts_cgroup(uint32_t pid, struct rs_arena *a);
 /* The same to ret, NUL-terminated; "" when it is not known or too long. */
 void rs_facts_cgroup_text(uint32_t pid, char *ret, size_t size);
-/* One more port; false: it was there, or there is no room. */
-bool rs_facts_add_port(struct rs_facts *f, uint16_t port);
+/* One more port, its own or (far) the other end's; false: nothing new, or there is no room. */
+bool rs_facts_add_port(struct rs_facts *f, uint16_t port, bool far);
 /* The text of /proc/PID/cgroup: as rs_facts_cgroup. */
 struct str rs_facts_cgroup_of(struct str text);
 

@@ -271,7 +271,7 @@ static void read_facts(struct rs_procs *ps, struct learn *l)
 	if (needs & 1u << RS_RK_port && ps->listens)
 		ps->listens(ps->tell_arg, p->tgid, f);
 	for (uint32_t i = 0; i < old.nports; i++)
-		rs_facts_add_port(f, old.ports[i]);
+		rs_facts_add_port(f, old.ports[i], old.far & 1u << i);
 }
 
 static void decide(struct rs_procs *ps, struct rs_proc *p)
@@ -307,8 +307,9 @@ static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod 
 	struct rs_res r = { .mem = &p->arena, .dropped = p->own.dropped };
 	struct str exe_name = last_part(p->exe);
 
-	if (p->decision.rule && p->decision.rule->service)
-		rs_res_str(&r, RS_K_SERVICE_NAME, str_c(p->decision.rule->service));
+	p->rule_service = rs_rule_service(p->decision.rule, &p->facts);
+	if (p->rule_service)
+		rs_res_str(&r, RS_K_SERVICE_NAME, str_c(p->rule_service));
 	for (uint32_t i = 0; i < p->own.n; i++)
 		rs_res_val(&r, p->own.a[i].key, p->own.a[i].val);
 	if (!exe_name.len)
@@ -461,7 +462,8 @@ void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p)
 
 	decide(ps, p);
 	traced = rs_decision_traced(&p->decision);
-	if (traced && (!p->described || old.rule != p->decision.rule))
+	if (traced && (!p->described || old.rule != p->decision.rule ||
+		       p->rule_service != rs_rule_service(p->decision.rule, &p->facts)))
 		learn(ps, p);
 }
 
@@ -493,10 +495,10 @@ void rs_procs_relearn(struct rs_procs *ps)
 		learn(ps, rs_list_entry(pos, struct rs_proc, lru));
 }
 
-void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port)
+void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port, bool far)
 {
 	if (ps->discover && ps->discover->needs & 1u << RS_RK_port &&
-	    rs_facts_add_port(&p->facts, port))
+	    rs_facts_add_port(&p->facts, port, far))
 		rs_procs_decide(ps, p);
 }
 

@@ -31,6 +31,7 @@ struct rs_proc {
 	struct str service; /* service.name */
 	struct rs_resource resource;
 	uint64_t origin;
+	const char *rule_service;    /* that rules give it, as last composed; NULL: none */
 	struct rs_facts facts;	     /* what rules ask for; texts in arena */
 	struct rs_decision decision; /* what they say */
 
@@ -110,8 +111,8 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 			     struct str comm);
 /* NULL when it is not known. */
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
-/* It listens on or talks through this port: rules may ask for it. */
-void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port);
+/* It listens on or talks through this port, or (far) to it: rules may ask for it. */
+void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port, bool far);
 /* Would this process, which is not known yet, be traced, as far as can be said now? */
 bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid);
 /* Its facts, or the rules, have changed: asks them again. */
