@@ -257,6 +257,12 @@ static void test_formats(void **state)
 		  RS_PROP_XRAY },
 		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c" },
 		  NONE }, /* a load balancer's */
+		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=" P
+		    ";Parent=05e3ac9a4f6e3b90" },
+		  NONE },
+		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319c;"
+		    "Root=1-0af76519-16cd43dd8448eb211c80319d;Parent=" P },
+		  NONE },
 		{ { "x-amzn-trace-id: Root=2-0af76519-16cd43dd8448eb211c80319c;Parent=" P }, NONE },
 		{ { "x-amzn-trace-id: Root=1-0af76519-16cd43dd8448eb211c80319;Parent=" P }, NONE },
 		{ { "x-amzn-trace-id: Root=1-0af76519x16cd43dd8448eb211c80319c;Parent=" P }, NONE },
@@ -294,6 +300,12 @@ static void test_formats(void **state)
 		  RS_PROP_DATADOG },
 		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
 		    "x-datadog-tags: _dd.p.tid=12" },
+		  L64 T64,
+		  P,
+		  1,
+		  RS_PROP_DATADOG },
+		{ { "x-datadog-trace-id: " DD_T, "x-datadog-parent-id: " DD_P,
+		    "x-datadog-tags: _dd.p.tid=0af7651916cd43dd,_dd.p.tid=1af7651916cd43dd" },
 		  L64 T64,
 		  P,
 		  1,

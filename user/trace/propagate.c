@@ -144,20 +144,24 @@ bool rs_jaeger_parse(struct str header, struct rs_wire_ctx *ret)
 	return true;
 }
 
-/* Value of a member of a list "k=v;p,k=v". */
+/* Value of a member of a list "k=v;p,k=v". One that is there twice is not to be relied on, as with headers. */
 static struct str list_member(struct str list, char sep, struct str key)
 {
+	struct str found = STR_NONE;
+
 	while (list.len) {
 		struct str m, k;
 
 		list = str_cut(list, sep, &m);
 		m = str_cut(m, '=', &k);
-		if (str_ieq(str_trim(k), key)) {
-			str_cut(m, ';', &k);
-			return str_trim(k);
-		}
+		if (!str_ieq(str_trim(k), key))
+			continue;
+		if (found.ptr)
+			return STR_NONE;
+		str_cut(m, ';', &k);
+		found = str_trim(k);
 	}
-	return STR_NONE;
+	return found;
 }
 
 bool rs_sentry_parse(struct str header, struct str baggage, struct rs_wire_ctx *ret)
