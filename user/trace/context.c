@@ -363,7 +363,8 @@ static void link_doubts(struct rs_trace *t, struct rs_open *o, const struct rs_o
 
 /*
  * Requests of a connection are linked to the one it was opened for, if that is not their parent. Threads: that of
- * the first; tasks open connections for whoever asks first, so the one that connected is meant (or NULL).
+ * the first, unless the connection is older than the agent; tasks open connections for whoever asks first, so the
+ * one that connected is meant (or NULL).
  */
 static void link_opener(struct rs_open *o, const struct rs_open *opener)
 {
@@ -373,7 +374,7 @@ static void link_opener(struct rs_open *o, const struct rs_open *opener)
 		c->has_opener = true;
 		memcpy(c->opener_trace, rs_root_of(opener->root)->trace_id, 16);
 		memcpy(c->opener_span, opener->span_id, 8);
-	} else if (!c->asked && !o->x.task && o->parent) {
+	} else if (!c->asked && !o->x.task && o->parent && !c->present) {
 		c->has_opener = true;
 		memcpy(c->opener_trace, rs_root_of(o->root)->trace_id, 16);
 		memcpy(c->opener_span, o->parent_id, 8);
