@@ -12,6 +12,8 @@ const volatile struct rs_bpf_config rs_cfg = {};
 
 /* 1: the system call backend; connections are found in rs_conns, not in socket storage. */
 const volatile __u32 rs_by_syscall = 0;
+/* CLOCK_BOOTTIME when the agent began: what is younger it has seen from its beginning. */
+const volatile __u64 rs_started_ns = 0;
 /* 1: tracepoints can be preempted (from 7.0 on): see lib/standin.bpf.h. */
 const volatile __u32 rs_preemptible = 0;
 

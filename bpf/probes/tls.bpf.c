@@ -127,6 +127,27 @@ static __always_inline bool place(struct rs_tls *s, struct rs_tls_thread *t,
 	return fresh;
 }
 
+/*
+ * Is every connection of this process followed, and from its beginning? Of one that is older than the agent nobody can
+ * tell.
+ */
+static __always_inline bool all_followed(__u32 tgid)
+{
+	if (rs_cfg.filter_port)
+		return false;
+	if (rs_cfg.discover && bpf_map_lookup_elem(&rs_verdicts, &tgid))
+		return false;
+	return rs_task_start(rs_task()) > rs_started_ns;
+}
+
+static __always_inline void count_unplaced(__u32 tgid)
+{
+	if (all_followed(tgid))
+		rs_count(RS_N_TLS_UNPLACED);
+	else
+		rs_count(RS_N_TLS_ELSEWHERE);
+}
+
 SEC("uprobe")
 int rs_tls_leave(struct pt_regs *ctx)
 {
@@ -163,7 +184,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 		return 0;
 	if (!s->c.id) {
 		if (t->n[0] || t->n[1]) /* else its connections are none of ours */
-			rs_count(RS_N_TLS_UNPLACED);
+			count_unplaced(key.tgid);
 		return 0;
 	}
 	seg.dir = dir;

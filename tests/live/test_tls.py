@@ -226,6 +226,24 @@ class Tls(LiveTest):
         self.both(spans, port, process.pid, "box")
         self.assert_same(spans.where(SERVER, {idle.pid}, "/gone").triples(), wants("gone"), "a deleted library")
 
+    def test_unplaced(self):
+        """Plain text without a connection is a loss only where all connections are followed from their beginning."""
+        port = self.nginx()
+        for args, young, lost in ((["--include", "exe=python*"], True, True), (["--include", "exe=python*"], False, False),
+                                  (["--port", str(port)], True, False)):
+            argv = [sys.executable, SERVERS + "/tls_memory.py", str(port), self.key, self.cert]
+            process = None if young else self.place.spawn(argv)
+            agent = self.agent(*args, name=f"unplaced{young}{lost}")
+            process = process or self.place.spawn(argv)
+
+            def count(name):
+                return sum(r["value"] for r in agent.status()["ledger"] if r["stage"] == "kernel" and r["name"] == name)
+            wait_until("plain text of nowhere", lambda: count("tls_unplaced" if lost else "tls_elsewhere"), 20)
+            self.assertEqual(count("tls_elsewhere" if lost else "tls_unplaced"), 0)
+            process.kill()
+            process.wait()
+            agent.stop()
+
     def test_left_alone(self):
         """--tls never and --tls-exclude: no probe, and the reason in status."""
         port = self.script("serve")

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ringspan.skel.h"
@@ -347,6 +348,7 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 		     enum rs_capture_mode backend, const struct rs_kernel_btf *btf)
 {
 	size_t ring = opts->ring_bytes ? opts->ring_bytes : RS_RING_DEFAULT;
+	struct timespec now = { 0 };
 	uint32_t own;
 	int r;
 
@@ -357,6 +359,8 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 		skel->rodata->rs_cfg.cap_bytes = opts->cfg.cap_bytes ? RS_CAP_MAX : 512;
 	if (!opts->cfg.head_bytes || opts->cfg.head_bytes > RS_HEAD_MAX)
 		skel->rodata->rs_cfg.head_bytes = RS_HEAD_MAX;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	skel->rodata->rs_started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
 	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
 	skel->rodata->rs_cfg.tls = opts->cfg.tls && rs_kernel_has_cookies(btf);
