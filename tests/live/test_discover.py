@@ -93,6 +93,17 @@ class Discover(LiveTest):
         self.assertEqual([s.target for s in spans.where(SERVER, {new.pid})], [f"/s/200?new{i}" for i in range(3)])
         self.assertEqual(spans.where(SERVER, {out.pid}), [])
 
+    def test_service_of_port(self):
+        """A port's rule chooses both ends of its connections, and names the one that listens."""
+        _, port, _ = python(self.place)
+        agent = self.agent("--include", f"port={port},service=shop")
+        for i in range(3):
+            subprocess.run(["curl", "-so", "/dev/null", f"http://127.0.0.1:{port}/s/200?c{i}"], check=True)
+        spans = agent.stop()
+        for kind, named in ((SERVER, True), (CLIENT, False)):
+            names = [s.raw["resource"].get("service.name") for s in spans.where(kind)]
+            self.assertEqual([n == "shop" for n in names], [named] * 3, names)
+
     def test_cgroup_and_user(self):
         top = cgroup_top()
         group = os.path.join(top, f"rs-live-{os.getpid()}")
