@@ -165,8 +165,19 @@ struct dd_text dd_name_of(struct dd_map *m, uint8_t kind)
 /* Two words with a blank between them. */
 static struct str words(struct dd_map *m, struct str a, struct str b)
 {
-	return b.len ? dd_compose(m, a, STR(" "), b, STR(""), false, DD_MAX_RESOURCE)
-		     : rs_utf8_limit(a, DD_MAX_RESOURCE);
+	char *p, *q;
+
+	a = rs_utf8_limit(a, DD_MAX_RESOURCE);
+	if (!b.len)
+		return a;
+	b = rs_utf8_limit(b, DD_MAX_RESOURCE);
+	p = dd_text_room(m, a.len + 1 + b.len);
+	if (!p)
+		return STR_NONE;
+	q = rs_text_copy(p, a.ptr, a.len);
+	*q++ = ' ';
+	q = rs_text_copy(q, b.ptr, b.len);
+	return rs_utf8_limit((struct str){ p, (size_t)(q - p) }, DD_MAX_RESOURCE);
 }
 
 struct str dd_resource_of(struct dd_map *m, const struct rs_span *s)

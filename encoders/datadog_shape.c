@@ -59,13 +59,11 @@ static bool fill(struct dd_map *m, struct dd_shape *sh, const struct rs_span *s,
 		return false;
 	if (m->keys.batch_no != sh->batch && !same_names(m, sh, a))
 		return false;
-	for (uint32_t i = 0; i < sh->n; i++) {
-		const struct dd_shape_attr *at = &sh->attr[i];
-
-		if (a[i].key != at->name || a[i].val.type != at->type)
+	for (const struct dd_shape_attr *at = sh->attr, *end = at + sh->n; at < end; at++, a++) {
+		if (a->key != at->name || a->val.type != at->type)
 			return false;
-		*at->to = &a[i].val;
-		m->slot[at->slot] = &a[i].val;
+		*at->to = &a->val;
+		m->slot[at->slot] = &a->val;
 	}
 	m->present = sh->present;
 	return true;

@@ -46,7 +46,7 @@ static inline char *dd_put_u64(char *p, uint64_t v)
 #define DD_KEY_ROOM (DD_MAX_KEY + 3)
 static inline char *dd_put_key_unchecked(char *p, const struct dd_key *k)
 {
-	memcpy(p, k->mp, 32);
+	RS_COPY32(p, k->mp);
 	if (__builtin_expect(k->mp_len > 32, 0))
 		memcpy(p + 32, k->mp + 32, k->mp_len - 32);
 	return p + k->mp_len;

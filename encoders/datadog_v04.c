@@ -28,13 +28,17 @@ static char *put_text(struct rs_sink *s, char *p, const struct rs_val *v)
 	return dd_put_val(s, p, v);
 }
 
+static __attribute__((noinline)) char *put_plain(struct rs_sink *s, char *p, struct str text,
+						 size_t max)
+{
+	if (__builtin_expect(text.len > max / RS_TEXT_RAW_MAX, 0))
+		return dd_put_str(s, p, text, max);
+	return dd_put_str_unchecked(s, rs_sink_need(s, p, DD_STR_ROOM(text.len)), text);
+}
+
 static inline char *put_field(struct rs_sink *s, char *p, const struct dd_text *t, size_t max)
 {
-	if (t->key)
-		return dd_put_key(s, p, t->key);
-	if (__builtin_expect(t->s.len > max / RS_TEXT_RAW_MAX, 0))
-		return dd_put_str(s, p, t->s, max);
-	return dd_put_str_unchecked(s, rs_sink_need(s, p, DD_STR_ROOM(t->s.len)), t->s);
+	return t->key ? dd_put_key(s, p, t->key) : put_plain(s, p, t->s, max);
 }
 
 static char *put_number(char *p, const struct rs_val *v)
@@ -84,18 +88,16 @@ static void write_ctx(struct state *st, struct dd_context *c)
 	rs_sink_abort(&st->ctx);
 }
 
+/* from: RS_ARENA_PAD readable bytes behind it. */
 static char *copy(struct rs_sink *s, char *p, const char *from, size_t n)
 {
 	while (n > RS_SINK_NEED_MAX) {
 		p = rs_sink_need(s, p, RS_SINK_NEED_MAX);
-		memcpy(p, from, RS_SINK_NEED_MAX);
-		p += RS_SINK_NEED_MAX;
+		p = rs_text_copy(p, from, RS_SINK_NEED_MAX);
 		from += RS_SINK_NEED_MAX;
 		n -= RS_SINK_NEED_MAX;
 	}
-	p = rs_sink_need(s, p, n);
-	memcpy(p, from, n);
-	return p + n;
+	return rs_text_copy(rs_sink_need(s, p, n), from, n);
 }
 
 /* The context's tags, without those that the span has itself. */
@@ -288,10 +290,8 @@ static char *put_span(void *state, char *p, bool first)
 		p = dd_put_key(s, p, m->keys.c[DD_C_PRIORITY]);
 		p = rs_mp_int(p, c->priority);
 	}
-	for (uint32_t i = 0; i < sh->nmetrics; i++) {
-		p = dd_put_key(s, p, sh->metrics[i].key);
-		p = put_number(p, sh->metrics[i].val);
-	}
+	for (const struct dd_tag *t = sh->metrics, *end = t + sh->nmetrics; t < end; t++)
+		p = put_number(dd_put_key(s, p, t->key), t->val);
 	p = RS_MP_LIT(p, "meta");
 	p = rs_mp_map(p, nmeta);
 	if (tid) {
@@ -303,8 +303,8 @@ static char *put_span(void *state, char *p, bool first)
 		p = dd_put_key(s, p, m->keys.c[DD_C_DM]);
 		p = put_field(s, p, &c->dm, DD_MAX_NAME);
 	}
-	for (uint32_t i = 0; i < sh->nmeta; i++)
-		p = put_tag(s, p, sh->meta[i].key, sh->meta[i].val);
+	for (const struct dd_tag *t = sh->meta, *end = t + sh->nmeta; t < end; t++)
+		p = put_tag(s, p, t->key, t->val);
 	if (sh->nctx)
 		p = put_ctx(st, p);
 	if (st->json) {

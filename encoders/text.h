@@ -76,6 +76,18 @@ static inline char *rs_text_json_unchecked(char *p, struct str s)
 #endif
 }
 
+/* Copies n bytes that have RS_ARENA_PAD readable ones behind them: without a call. Writes up to 64 bytes more. */
+static inline char *rs_text_copy(char *p, const char *s, size_t n)
+{
+#if RS_VEC
+	for (size_t i = 0; i < n; i += RS_VEC)
+		rs_vec_store(p + i, rs_vec_load(s + i));
+#else
+	memcpy(p, s, n);
+#endif
+	return p + n;
+}
+
 /* Copies a plain key (rs_key.plain: 1 to 64 bytes) as it is. Writes unchecked, 64 bytes. */
 static inline char *rs_text_copy_key(char *p, struct str s)
 {
