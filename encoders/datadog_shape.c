@@ -38,32 +38,34 @@ static struct dd_shape *place_of(struct dd_map *m, const struct rs_span *s, uint
 	return &m->shape[(h ^ h >> 5) % DD_SHAPES];
 }
 
-/* The same names at other places: are they the shape's? */
-static bool same_names(const struct dd_map *m, struct dd_shape *sh, const struct rs_attr *a)
+static inline void put(struct dd_map *m, const struct dd_shape_attr *at, const struct rs_attr *a)
 {
-	for (uint32_t i = 0; i < sh->n; i++) {
-		if (a[i].val.type != sh->attr[i].type || !dd_key_is(sh->attr[i].key, a[i].key))
-			return false;
-		sh->attr[i].name = a[i].key;
-	}
-	sh->batch = m->keys.batch_no;
-	return true;
+	*at->to = &a->val;
+	m->slot[at->slot] = &a->val;
 }
 
 /* Puts the span's values into the shape's tags, if it has this shape. */
 static bool fill(struct dd_map *m, struct dd_shape *sh, const struct rs_span *s, uint32_t like)
 {
+	struct dd_shape_attr *at = sh->attr, *end = at + sh->n;
 	const struct rs_attr *a = s->attrs.a;
 
 	if (s->attrs.n != sh->n || like != sh->like || m->ctx->no != sh->ctx)
 		return false;
-	if (m->keys.batch_no != sh->batch && !same_names(m, sh, a))
-		return false;
-	for (const struct dd_shape_attr *at = sh->attr, *end = at + sh->n; at < end; at++, a++) {
+	if (m->keys.batch_no != sh->batch) {
+		/* The same names at other places? */
+		for (; at < end; at++, a++) {
+			if (a->val.type != at->type || !dd_key_is(at->key, a->key))
+				return false;
+			at->name = a->key;
+			put(m, at, a);
+		}
+		sh->batch = m->keys.batch_no;
+	}
+	for (; at < end; at++, a++) {
 		if (a->key != at->name || a->val.type != at->type)
 			return false;
-		*at->to = &a->val;
-		m->slot[at->slot] = &a->val;
+		put(m, at, a);
 	}
 	m->present = sh->present;
 	return true;

@@ -38,6 +38,12 @@ static inline uint32_t dd_number_key(struct dd_strings *t, struct dd_key *k)
 	return k->at;
 }
 
+/* Is it known to be no string of this payload's table? What was interned before the payload began is not in there. */
+static inline bool dd_is_key_alone(const struct dd_strings *t, const struct dd_key *k)
+{
+	return __builtin_expect(k->born != t->tab.epoch, 1);
+}
+
 /* Cold: looks for an interned text in the table, as it may have been written before it was interned. */
 static __attribute__((noinline, unused)) bool dd_key_late(struct dd_strings *t,
 							  const struct rs_sink *s, struct dd_key *k)
@@ -58,7 +64,7 @@ static inline char *dd_str_key(struct dd_strings *t, struct rs_sink *s, char *p,
 {
 	*ret_new = false;
 	if (__builtin_expect(!dd_is_written(t, k), 0)) {
-		if (k->born != t->tab.epoch || !dd_key_late(t, s, k)) {
+		if (dd_is_key_alone(t, k) || !dd_key_late(t, s, k)) {
 			p = dd_put_key(s, p, k);
 			dd_number_key(t, k);
 			*ret_new = true;
@@ -93,7 +99,7 @@ static __attribute__((noinline, unused)) char *dd_str_written(struct dd_strings 
 	text = (struct str){ s->base + at + head, rs_sink_pos(s, p) - at - head };
 	hash = rs_strtab_hash(text.ptr, text.len);
 	k = dd_key_find(t->keys, text, hash);
-	if (k && !dd_is_written(t, k) && (k->born != t->tab.epoch || !dd_key_late(t, s, k))) {
+	if (k && !dd_is_written(t, k) && (dd_is_key_alone(t, k) || !dd_key_late(t, s, k))) {
 		*ret_at = dd_number_key(t, k);
 		*ret_new = true;
 		return p;

@@ -48,7 +48,7 @@ static inline char *dd_put_key_unchecked(char *p, const struct dd_key *k)
 {
 	RS_COPY32(p, k->mp);
 	if (__builtin_expect(k->mp_len > 32, 0))
-		memcpy(p + 32, k->mp + 32, k->mp_len - 32);
+		rs_text_copy(p + 32, k->mp + 32, k->mp_len - 32);
 	return p + k->mp_len;
 }
 

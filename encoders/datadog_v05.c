@@ -23,13 +23,21 @@ struct state {
 /* Room for the header of the whole: 92, and an array header. */
 #define HEAD 6
 
-static __attribute__((noinline)) uint32_t new_key_at(struct state *st, struct dd_key *k)
+static __attribute__((noinline)) uint32_t late_key_at(struct state *st, struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
 
 	st->dp = dd_str_key(&st->strings, &st->dict, st->dp, k, &at, &new);
 	return at;
+}
+
+static __attribute__((noinline)) uint32_t new_key_at(struct state *st, struct dd_key *k)
+{
+	if (!dd_is_key_alone(&st->strings, k))
+		return late_key_at(st, k);
+	st->dp = dd_put_key(&st->dict, st->dp, k);
+	return dd_number_key(&st->strings, k);
 }
 
 static inline uint32_t key_at(struct state *st, struct dd_key *k)
@@ -69,17 +77,20 @@ static uint32_t text_at(struct state *st, struct str s)
 	return at;
 }
 
-static __attribute__((noinline)) uint32_t val_at(struct state *st, const struct rs_val *v)
+static __attribute__((noinline)) uint32_t plain_at(struct state *st, const struct rs_val *v)
 {
 	uint32_t at = 0;
 	bool new;
 
-	if (v->type == DD_VAL_KEY)
-		return key_at(st, dd_val_key(v));
 	if (v->type == RS_VAL_BOOL)
 		return key_at(st, st->map.keys.c[v->b ? DD_C_TRUE : DD_C_FALSE]);
 	st->dp = dd_str_val(&st->strings, &st->dict, st->dp, v, &at, &new);
 	return at;
+}
+
+static inline uint32_t val_at(struct state *st, const struct rs_val *v)
+{
+	return v->type == DD_VAL_KEY ? key_at(st, dd_val_key(v)) : plain_at(st, v);
 }
 
 static uint32_t json_at(struct state *st, const struct rs_span *span,
@@ -168,8 +179,8 @@ static char *put_span(void *state, char *p, bool first)
 		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_DM]));
 		p = rs_mp_uint(p, c->dm.key ? key_at(st, c->dm.key) : text_at(st, c->dm.s));
 	}
-	for (uint32_t i = 0; i < sh->nmeta; i++)
-		p = put_tag(st, p, &sh->meta[i]);
+	for (struct dd_tag *t = sh->meta, *end = t + sh->nmeta; t < end; t++)
+		p = put_tag(st, p, t);
 	if (sh->nctx)
 		p = put_ctx(st, p);
 	p = rs_sink_need(s, p, 64);

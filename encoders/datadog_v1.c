@@ -31,13 +31,22 @@ enum value_code {
 };
 
 /* A string or the number of one, after one byte of key or code. */
-static __attribute__((noinline)) char *put_new_key(struct state *st, char *p, struct dd_key *k)
+static __attribute__((noinline)) char *put_late_key(struct state *st, char *p, struct dd_key *k)
 {
 	uint32_t at = 0;
 	bool new;
 
 	p = dd_str_key(&st->strings, &st->sink, p, k, &at, &new);
 	return new ? p : rs_mp_uint(p, at);
+}
+
+static __attribute__((noinline)) char *put_new_key(struct state *st, char *p, struct dd_key *k)
+{
+	if (!dd_is_key_alone(&st->strings, k))
+		return put_late_key(st, p, k);
+	p = dd_put_key(&st->sink, p, k);
+	dd_number_key(&st->strings, k);
+	return p;
 }
 
 static inline char *put_key(struct state *st, char *p, struct dd_key *k)
