@@ -41,10 +41,16 @@ struct ctx {
 	rs_pb_open((c)->s, rs_pb_tag(p, field, RS_PB_BYTES), &(c)->width[kind], msg)
 #define CLOSE(c, p, kind, msg) rs_pb_close((c)->s, p, &(c)->width[kind], msg)
 
+static __attribute__((noinline)) char *put_some_text(const struct ctx *c, char *p, unsigned field,
+						     struct str v)
+{
+	return rs_text_empty(v) ? p : rs_pb_text(c->s, rs_pb_tag(p, field, RS_PB_BYTES), v);
+}
+
 /* A string field; left out when empty. */
 static inline char *put_text(const struct ctx *c, char *p, unsigned field, struct str v)
 {
-	return rs_text_empty(v) ? p : rs_pb_text(c->s, rs_pb_tag(p, field, RS_PB_BYTES), v);
+	return v.len ? put_some_text(c, p, field, v) : p;
 }
 
 static inline char *put_u32(char *p, unsigned field, uint32_t v)

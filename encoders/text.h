@@ -38,12 +38,14 @@ static inline __attribute__((always_inline)) char *
 rs_text_while_plain(char *p, struct str s, uint32_t (*odd)(rs_vec),
 		    char *(*any)(char *, const char *, size_t, bool))
 {
-	size_t i = 0;
+	size_t i = 0, last;
 	rs_vec v;
 
 	if (!s.len)
 		return p;
-	for (; s.len - i > RS_VEC; i += RS_VEC) {
+	/* Where the last vector begins, which may be a part of one: known before, the loop counts but once. */
+	last = (s.len - 1) & ~(size_t)(RS_VEC - 1);
+	for (; i < last; i += RS_VEC) {
 		v = rs_vec_load(s.ptr + i);
 		rs_vec_store(p + i, v);
 		if (__builtin_expect(odd(v), 0))

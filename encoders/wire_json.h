@@ -48,12 +48,34 @@ static inline uint64_t rs_digits8(uint32_t v)
 	return x | 0x3030303030303030;
 }
 
+/* Four digits, in the same way; v < 10^4. */
+static inline uint32_t rs_digits4(uint32_t v)
+{
+	uint32_t q = v * 10486 >> 20, x = q | (v - q * 100) << 16;
+
+	q = x * 103 >> 10 & 0xf000f;
+	x = q | (x - q * 10) << 8;
+	return x | 0x30303030;
+}
+
 /* Writes up to 24 bytes. */
 static inline char *rs_json_u64(char *p, uint64_t v)
 {
 	uint64_t d;
 	unsigned zeros;
 
+	if (v < 10) {
+		*p = (char)('0' + v);
+		return p + 1;
+	}
+	if (v < 10000) {
+		uint32_t four = rs_digits4((uint32_t)v);
+
+		zeros = (unsigned)__builtin_ctz(four ^ 0x30303030) / 8;
+		four >>= 8 * zeros;
+		memcpy(p, &four, 4);
+		return p + 4 - zeros;
+	}
 	if (v >= 100000000) {
 		p = rs_json_u64_long(p, v / 100000000);
 		d = rs_digits8((uint32_t)(v % 100000000));
@@ -61,8 +83,7 @@ static inline char *rs_json_u64(char *p, uint64_t v)
 		return p + 8;
 	}
 	d = rs_digits8((uint32_t)v);
-	/* The last digit stands, whatever it is. */
-	zeros = (unsigned)__builtin_ctzll((d ^ 0x3030303030303030) | 1ULL << 56) / 8;
+	zeros = (unsigned)__builtin_ctzll(d ^ 0x3030303030303030) / 8;
 	d >>= 8 * zeros;
 	memcpy(p, &d, 8);
 	return p + 8 - zeros;
