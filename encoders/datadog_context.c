@@ -168,6 +168,7 @@ static struct dd_text text_of(struct dd_map *m, struct str s)
 static void add(struct dd_map *m, struct dd_context *c, struct dd_key *k, const struct rs_val *v)
 {
 	struct dd_ctx_tag *t = &c->tag[c->ntag];
+	struct str s = { v->str, v->len };
 	struct dd_text text;
 
 	if (k->ctx == c->no)
@@ -175,9 +176,14 @@ static void add(struct dd_map *m, struct dd_context *c, struct dd_key *k, const 
 	k->ctx = c->no;
 	c->ntag++;
 	*t = (struct dd_ctx_tag){ .key = k, .val = v };
-	if (v->type != RS_VAL_STR)
+	if (v->type == RS_VAL_INT) {
+		char *p = rs_arena_alloc(&c->arena, 24 + RS_ARENA_PAD);
+
+		s = p ? (struct str){ p, (size_t)(rs_json_i64(p, v->i) - p) } : STR_NONE;
+	} else if (v->type != RS_VAL_STR) {
 		return;
-	text = text_of(m, (struct str){ v->str, v->len });
+	}
+	text = text_of(m, s);
 	if (!text.key)
 		return;
 	t->text = (struct rs_val){ .type = DD_VAL_KEY, .str = (const char *)text.key };

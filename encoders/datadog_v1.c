@@ -327,6 +327,9 @@ static uint32_t mechanism(struct str dm)
 	struct str head, n = dm;
 	uint64_t v;
 
+	/* Nearly always. */
+	if (dm.len == 2 && dm.ptr[0] == '-' && dm.ptr[1] >= '0' && dm.ptr[1] <= '9')
+		return (uint32_t)(dm.ptr[1] - '0');
 	while (str_find(n, '-') < n.len)
 		n = str_cut(n, '-', &head);
 	return n.len < dm.len && str_u64(n, &v) && v < UINT32_MAX ? (uint32_t)v : 0;
