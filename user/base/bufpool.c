@@ -12,6 +12,14 @@ static size_t class_bytes(uint32_t cls)
 	return (size_t)1 << (RS_BUF_MIN_SHIFT + cls);
 }
 
+/* The smallest class with room for that many bytes. */
+static uint32_t class_of(size_t bytes)
+{
+	size_t n = bytes + sizeof(struct rs_buf) - 1;
+
+	return n >> RS_BUF_MIN_SHIFT ? 64 - (uint32_t)__builtin_clzll(n) - RS_BUF_MIN_SHIFT : 0;
+}
+
 static void free_one(struct rs_bufpool *p, uint32_t cls)
 {
 	struct rs_buf *b = p->free[cls];
@@ -59,14 +67,13 @@ static int make(struct rs_bufpool *p, uint32_t cls, struct rs_buf **ret)
 
 int rs_bufpool_get(struct rs_bufpool *p, size_t bytes, struct rs_buf **ret)
 {
-	uint32_t cls = 0;
 	struct rs_buf *b;
+	uint32_t cls;
 	int err;
 
-	while (cls < RS_BUF_CLASSES && class_bytes(cls) - sizeof(*b) < bytes)
-		cls++;
-	if (cls == RS_BUF_CLASSES)
+	if (bytes > class_bytes(RS_BUF_CLASSES - 1) - sizeof(*b))
 		return -EFBIG;
+	cls = class_of(bytes);
 	b = p->free[cls];
 	if (b) {
 		p->free[cls] = b->next;
