@@ -444,7 +444,7 @@ static char *put_transaction(struct state *st, char *p, const struct unit *u, ui
 	p = RS_LIT(p, "{\"type\":\"transaction\",");
 	p = put_event_id(p, it->s);
 	p = RS_LIT(p, ",\"transaction\":");
-	p = put_pair(s, p, a.len ? a : RS_SPAN_STR("unnamed"), b);
+	p = put_pair(s, p, rs_text_empty(a) ? RS_SPAN_STR("unnamed") : a, b);
 	p = RS_LIT(p, ",\"transaction_info\":{\"source\":\"");
 	p = put_lit(p, source);
 	p = RS_LIT(p, "\"}");

@@ -19,6 +19,7 @@ static const struct {
 	{ N("url.path"), SENTRY_URL_PATH },
 	{ N("rpc.grpc.status_code"), SENTRY_GRPC_STATUS },
 	{ N("rpc.status_code"), SENTRY_RPC_STATUS },
+	{ N("rpc.response.status_code"), SENTRY_RPC_STATUS },
 	{ N("db.system.name"), SENTRY_DB_SYSTEM },
 	{ N("db.system"), SENTRY_DB_SYSTEM },
 	{ N("db.query.text"), SENTRY_DB_QUERY },

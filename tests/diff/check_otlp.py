@@ -201,14 +201,15 @@ def normal(data):
 
 def for_peer(batch):
     """What the peer's span type can hold and its JSON gets right (it writes bytes as an object, NaN and infinity as null): simple values, no
-    whole doubles, no integers above 2^53, no keys that JavaScript sorts first, no trace state."""
+    whole doubles, no integers above 2^53, no keys that JavaScript sorts first, no trace state, no two scopes that
+    are the same: it makes one of them."""
     ok = lambda v: v[0] in "sbid" and not (v[0] == "i" and abs(v[1]) > 2**53) and not (v[0] == "d" and not math.isfinite(v[1] % 1 or math.inf))
     keep = lambda attrs: [(k, v) for k, v in attrs if ok(v) and not k.isdigit()]
     for r in batch:
         r["attrs"] = keep(r["attrs"])
-        for sc in r["scopes"]:
+        for i, sc in enumerate(r["scopes"]):
             sc["attrs"] = []
-            sc["name"] = sc["name"] or b"s"
+            sc["name"] = (sc["name"] or b"s") + b"%d" % i
             for s in sc["spans"]:
                 s["attrs"], s["state"] = keep(s["attrs"]), b""
                 s["kind"] = s["kind"] or 1

@@ -59,7 +59,7 @@ def op(s):
         # The first of the two names in the span's order.
         name = next(v for k, v in a if k in (b"db.system.name", b"db.system"))
         return "db.redis" if name == ("s", b"redis") else "db"
-    if first(a, "rpc.system"):
+    if first(a, "rpc.system.name", "rpc.system"):
         return "rpc"
     if first(a, "messaging.system"):
         return "queue." + QUEUE.get(words(a, "messaging.operation").lower(), "publish" if kind == 4 else "process")
@@ -74,6 +74,10 @@ def status(s):
     grpc = number(s["attrs"], "rpc.grpc.status_code")
     if 0 < grpc < len(GRPC):
         return GRPC[grpc]
+    name = words(s["attrs"], "rpc.response.status_code").lower()
+    for known in GRPC[1:]:
+        if name and known in (name, name + "_error"):
+            return known
     code = next((v for k, v in s["attrs"] if k in (b"http.response.status_code", b"http.status_code")), ("i", -1))
     return HTTP.get(code[1], "unknown_error")
 
