@@ -46,7 +46,7 @@ struct rs_conn {
 	__u8 plain;   /* of struct rs_tls: offsets and policy are those of the plain text */
 	__u8 tls;     /* the socket carries TLS records */
 	__u8 tls_app; /* directions (1 << enum rs_ev_dir) in which a segment began with application data */
-	__u8 tunnel;  /* it began with CONNECT: TLS may begin in the middle */
+	__u8 tunnel; /* it began with CONNECT: TLS may begin in the middle */
 	__u8 tls_looks; /* segments looked at for the beginning of TLS, on a connection that was given up */
 	__u8 hello[2]; /* segments of TLS records told of, per direction */
 	struct rs_frames frames[2];

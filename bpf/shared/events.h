@@ -222,7 +222,7 @@ struct rs_ev_context {
 struct rs_ev_cgroup {
 	struct rs_ev_hdr h;
 	__u64 id;		   /* as in rs_ev_open.cgroup */
-	char path[RS_CGROUP_PATH]; /* below the root of the unified hierarchy; a longer one is cut */
+	char path[RS_CGROUP_PATH]; /* below the unified hierarchy's root; cut if longer */
 };
 
 #ifndef __BPF__
