@@ -15,25 +15,6 @@
 #include "drive.h"
 #include "fuzz.h"
 
-struct pieces {
-	uint32_t seed;
-	size_t max; /* 0: whole */
-};
-
-static void send_pieces(struct drive *d, enum drive_side side, struct str bytes, struct pieces *p)
-{
-	while (bytes.len) {
-		size_t n = bytes.len;
-
-		if (p->max) {
-			p->seed = p->seed * 1664525u + 1013904223u;
-			n = 1 + (p->seed >> 16) % p->max;
-		}
-		drive_send(d, side, str_at(bytes, 0, n));
-		bytes = str_from(bytes, n);
-	}
-}
-
 static struct str take(struct str *in, size_t n)
 {
 	struct str s = str_at(*in, 0, n);
@@ -49,7 +30,7 @@ static size_t number(struct str *in)
 	return s.len ? (uint8_t)s.ptr[0] : 0;
 }
 
-static void frame(struct drive *d, enum drive_side side, struct str *in, struct pieces *p)
+static void frame(struct drive *d, enum drive_side side, struct str *in, struct drive_pieces *p)
 {
 	struct str head = take(in, 3), content;
 	char bytes[9 + 255];
@@ -65,17 +46,17 @@ static void frame(struct drive *d, enum drive_side side, struct str *in, struct 
 	bytes[8] = head.ptr[2];
 	if (content.len)
 		memcpy(bytes + 9, content.ptr, content.len);
-	send_pieces(d, side, str_of(bytes, 9 + content.len), p);
+	drive_send_pieces(d, side, str_of(bytes, 9 + content.len), p);
 }
 
 /* Returns whether nothing was missing by order. */
-static bool play(struct drive *d, struct str in, bool start, struct pieces p)
+static bool play(struct drive *d, struct str in, bool start, struct drive_pieces p)
 {
 	bool whole = start;
 
 	if (start) {
-		send_pieces(d, TO_SERVER, STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), &p);
-		send_pieces(d, TO_CLIENT, str_of("\0\0\0\4\0\0\0\0\0", 9), &p);
+		drive_send_pieces(d, TO_SERVER, STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), &p);
+		drive_send_pieces(d, TO_CLIENT, str_of("\0\0\0\4\0\0\0\0\0", 9), &p);
 	}
 	while (in.len) {
 		size_t order = number(&in);
@@ -83,7 +64,7 @@ static bool play(struct drive *d, struct str in, bool start, struct pieces p)
 
 		switch (order & 7) {
 		case 5:
-			send_pieces(d, side, take(&in, number(&in)), &p);
+			drive_send_pieces(d, side, take(&in, number(&in)), &p);
 			break;
 		case 6:
 			drive_lose(d, side, number(&in));
@@ -127,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		drive_init(&d[i]);
 		d[i].client = data[0] & 1;
 		whole = play(&d[i], str_of((const char *)data + 1, size - 1), !(data[0] & 2),
-			     (struct pieces){ data[0] >> 2, max[i] });
+			     (struct drive_pieces){ data[0] >> 2, max[i] });
 		check_ledger(&d[i]);
 	}
 	if (whole && !d[0].counters.v[RS_C_STREAM_OUT_OF_STEP]) {

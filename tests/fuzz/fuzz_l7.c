@@ -16,27 +16,8 @@
 #include "drive.h"
 #include "fuzz.h"
 
-struct pieces {
-	uint32_t seed;
-	size_t max; /* 0: whole */
-};
-
-static void send_pieces(struct drive *d, enum drive_side side, struct str bytes, struct pieces *p)
-{
-	while (bytes.len) {
-		size_t n = bytes.len;
-
-		if (p->max) {
-			p->seed = p->seed * 1664525u + 1013904223u;
-			n = 1 + (p->seed >> 16) % p->max;
-		}
-		drive_send(d, side, str_at(bytes, 0, n));
-		bytes = str_from(bytes, n);
-	}
-}
-
 /* Returns whether nothing was missing by order. */
-static bool play(struct drive *d, struct str in, struct pieces p)
+static bool play(struct drive *d, struct str in, struct drive_pieces p)
 {
 	enum drive_side side = TO_SERVER;
 	bool whole = true;
@@ -47,7 +28,7 @@ static bool play(struct drive *d, struct str in, struct pieces p)
 
 		while (n < in.len && ((uint8_t)in.ptr[n] == 0 || (uint8_t)in.ptr[n] > 8))
 			n++;
-		send_pieces(d, side, str_at(in, 0, n), &p);
+		drive_send_pieces(d, side, str_at(in, 0, n), &p);
 		in = str_from(in, n);
 		if (!in.len)
 			break;
@@ -114,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		drive_init(&d[i]);
 		d[i].client = data[0] & 1;
 		whole = play(&d[i], str_of((const char *)data + 1, size - 1),
-			     (struct pieces){ data[0] >> 1, max[i] });
+			     (struct drive_pieces){ data[0] >> 1, max[i] });
 		check_ledger(&d[i]);
 	}
 	if (whole && looked_for_nothing(&d[0])) {

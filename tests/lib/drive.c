@@ -234,6 +234,21 @@ void drive_send(struct drive *d, enum drive_side side, struct str bytes)
 	drive_cut(d, side, bytes, (uint32_t)bytes.len, STR_NONE);
 }
 
+void drive_send_pieces(struct drive *d, enum drive_side side, struct str bytes,
+		       struct drive_pieces *p)
+{
+	while (bytes.len) {
+		size_t n = bytes.len;
+
+		if (p->max) {
+			p->seed = p->seed * 1664525u + 1013904223u;
+			n = 1 + (p->seed >> 16) % p->max;
+		}
+		drive_send(d, side, str_at(bytes, 0, n));
+		bytes = str_from(bytes, n);
+	}
+}
+
 void drive_lose(struct drive *d, enum drive_side side, uint64_t len)
 {
 	d->off[dir_of(d, side)] += len;

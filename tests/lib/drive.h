@@ -46,6 +46,14 @@ void drive_release(struct drive *d);
 void drive_again(struct drive *d);
 /* One record with all of the bytes. */
 void drive_send(struct drive *d, enum drive_side side, struct str bytes);
+
+/* How bytes are cut into records: sizes from 1 to max that follow from the seed. */
+struct drive_pieces {
+	uint32_t seed;
+	size_t max; /* 0: whole */
+};
+void drive_send_pieces(struct drive *d, enum drive_side side, struct str bytes,
+		       struct drive_pieces *p);
 /* One record of `len` bytes of which the first `bytes` were captured; tail as the kernel side fills it. */
 void drive_cut(struct drive *d, enum drive_side side, struct str bytes, uint32_t len,
 	       struct str tail);

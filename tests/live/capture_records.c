@@ -88,6 +88,9 @@ static void on_event(void *arg, const struct rs_ev_hdr *h)
 		       p->tgid, p->tid, p->event, p->signal, p->code, p->ppid, p->start_ns);
 		text("comm", p->comm, sizeof(p->comm));
 		break;
+	default: /* the others are judged by spans */
+		printf("\"other\"");
+		break;
 	}
 	printf("}\n");
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "send.h"
 
 #define ANSWER_MAX (32u << 20) /* bytes a client accepts */
 #define WAIT_S	   5	       /* a client waits for one piece */
@@ -51,23 +52,17 @@ static void drop(struct rs_control_client *cl)
 
 static void send_some(struct rs_control_client *cl)
 {
-	while (cl->sent < cl->len) {
-		ssize_t n = send(cl->w.fd, cl->answer + cl->sent, cl->len - cl->sent,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+	size_t before = cl->sent;
+	int r = rs_send_rest(cl->w.fd, cl->answer, cl->len, &cl->sent);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN) {
-			if (rs_loop_mod(cl->c->loop, &cl->w, EPOLLOUT))
-				drop(cl);
-			return;
-		}
-		if (n <= 0)
-			break;
-		cl->sent += (size_t)n;
+	if (cl->sent != before)
 		cl->active_ns = rs_clock_mono();
+	if (r > 0) {
+		if (rs_loop_mod(cl->c->loop, &cl->w, EPOLLOUT))
+			drop(cl);
+		return;
 	}
-	if (!cl->open || cl->sent < cl->len) {
+	if (!cl->open || r < 0) {
 		drop(cl);
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "send.h"
 
 #define TICK_NS	  1000000000u
 #define HEAD_ROOM 256
@@ -27,23 +28,13 @@ static void drop(struct rs_page_client *cl)
 
 static void send_some(struct rs_page_client *cl)
 {
-	while (cl->sent < cl->len) {
-		ssize_t n = send(cl->w.fd, cl->answer + cl->sent, cl->len - cl->sent,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+	size_t before = cl->sent;
+	int r = rs_send_rest(cl->w.fd, cl->answer, cl->len, &cl->sent);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN) {
-			if (rs_loop_mod(cl->p->loop, &cl->w, EPOLLOUT))
-				drop(cl);
-			return;
-		}
-		if (n <= 0)
-			break;
-		cl->sent += (size_t)n;
+	if (cl->sent != before)
 		cl->active_ns = rs_clock_mono();
-	}
-	drop(cl);
+	if (r <= 0 || rs_loop_mod(cl->p->loop, &cl->w, EPOLLOUT))
+		drop(cl);
 }
 
 static void answer(struct rs_page_client *cl, const char *status, const char *type,
