@@ -190,9 +190,9 @@ check-unit: ## unit tests under AddressSanitizer and UBSan; no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
 .PHONY: run-unit
 run-unit: $(UNIT) $(FUZZ:%=$(B)/fuzz/%)
-	$(Q)for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
-	$(Q)for t in $(FUZZ); do echo "== $(B)/fuzz/$$t"; \
-		$(B)/fuzz/$$t tests/fuzz/corpus/$$t tests/fuzz/regress/$$t || exit 1; done
+	$(Q)rc=0; for t in $(UNIT); do echo "== $$t"; $$t || rc=1; done; \
+	for t in $(FUZZ); do echo "== $(B)/fuzz/$$t"; \
+		$(B)/fuzz/$$t tests/fuzz/corpus/$$t tests/fuzz/regress/$$t || rc=1; done; exit $$rc
 
 # With libFuzzer in CONFIG=fuzz, else a program that runs the files it is given.
 ifeq ($(CONFIG),fuzz)

@@ -95,10 +95,10 @@ def do_check(args, cells):
         want = base.get((f, w))
         if want is None:
             failed += 1
-            print(f"{f} {w}: {n:.0f} instructions per span; not in bench/baseline.tsv (make bench-encode-update)")
+            print(f"FAILED    {f} {w}: {n:.0f} instructions per span; not in bench/baseline.tsv (make bench-encode-update)")
         elif n > want * SLACK:
             failed += 1
-            print(f"{f} {w}: {n:.0f} instructions per span, {want:.0f} before: {100 * (n / want - 1):+.0f} %")
+            print(f"FAILED    {f} {w}: {n:.0f} instructions per span, {want:.0f} before: {100 * (n / want - 1):+.0f} %")
         else:
             passed += 1
     print(f"{passed} passed, {failed} failed, 0 skipped (instructions)")

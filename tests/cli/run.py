@@ -20,19 +20,19 @@ import tarfile
 import tempfile
 import threading
 import time
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.dirname(HERE))
+import suite  # noqa: E402
+
 RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
 COMMANDS = "trace run reload config status debug bugreport check record replay encode version".split()
 WAIT = 20  # seconds until something that should have happened is taken for never happening
 
 
 class Failure(Exception):
-    pass
-
-
-class Skip(Exception):
     pass
 
 
@@ -57,7 +57,7 @@ def fails(done, code, *parts):
 
 def needs_root():
     if os.geteuid():
-        raise Skip("needs root")
+        raise unittest.SkipTest("needs root")
 
 
 _can_capture = None
@@ -68,7 +68,7 @@ def needs_capture():
     if _can_capture is None:
         _can_capture = os.geteuid() == 0 and ringspan("check").returncode == 0
     if not _can_capture:
-        raise Skip("BPF programs can not be loaded here")
+        raise unittest.SkipTest("BPF programs can not be loaded here")
 
 
 class Dir:
@@ -565,7 +565,7 @@ def test_no_btf():
     script = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
     done = ringspan("check", prefix=["unshare", "-m", "sh", "-c", script, "sh"])
     if done.returncode == 1:
-        raise Skip(done.stderr)
+        raise unittest.SkipTest(done.stderr)
     fails(done, 3, "BTF")
 
 
@@ -579,16 +579,16 @@ def test_ring_refused():
     try:
         os.mkdir(group)
     except OSError as e:
-        raise Skip(f"no control group: {e}") from e
+        raise unittest.SkipTest(f"no control group: {e}") from e
     try:
         if not os.path.exists(f"{group}/{limit}"):
-            raise Skip("no memory controller")
+            raise unittest.SkipTest("no memory controller")
         with open(f"{group}/{limit}", "w", encoding="utf-8") as f:
             f.write(str(48 << 20))
         done = ringspan("trace", "--ring-size", "256m", "--duration", "1ms", "--port", "1",
                         prefix=["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"])
         if done.returncode == 0:
-            raise Skip("this kernel does not count a ring buffer's memory")
+            raise unittest.SkipTest("this kernel does not count a ring buffer's memory")
         fails(done, 1, "--ring-size")
     finally:
         for _ in range(100):
@@ -940,22 +940,8 @@ def test_command_gets_signals():
 
 def main():
     wanted = sys.argv[1:]
-    passed = failed = skipped = 0
-    for name, case in list(globals().items()):
-        if not name.startswith("test_") or (wanted and not any(w in name for w in wanted)):
-            continue
-        try:
-            case()
-            passed += 1
-            print(f"ok       {name}", flush=True)
-        except Skip as e:
-            skipped += 1
-            print(f"skipped: {name}: {e}", flush=True)
-        except (Failure, subprocess.TimeoutExpired) as e:
-            failed += 1
-            print(f"FAILED   {name}: {e}", flush=True)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return suite.run([(name, case) for name, case in globals().items()
+                      if name.startswith("test_") and (not wanted or any(w in name for w in wanted))])
 
 
 if __name__ == "__main__":

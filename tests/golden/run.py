@@ -181,7 +181,7 @@ def main():
             wrong = [f"{type(e).__name__}: {e}"]
         if wrong:
             failed += 1
-            print(f"FAILED  {name}", *wrong, sep="\n        ")
+            print(f"FAILED    {name}: " + "\n          ".join(wrong))
         else:
             passed += 1
     print(f"{passed} passed, {failed} failed, 0 skipped")

@@ -15,7 +15,9 @@ import tempfile
 import time
 import unittest
 
-import fakeapi
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import fakeapi  # noqa: E402
+import suite  # noqa: E402
 
 FOLLOW = None
 SLOW = float(os.environ.get("RS_TEST_PATIENCE", "1"))
@@ -77,14 +79,7 @@ class Follow:
 
 
 class Base(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.keys = tempfile.TemporaryDirectory(prefix="rs-k8s-")
-        cls.certificates = fakeapi.certificate(cls.keys.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.keys.cleanup()
+    certificates = None
 
     def setUp(self):
         self.tmp = tempfile.TemporaryDirectory(prefix="rs-k8s-")
@@ -506,12 +501,15 @@ def collections_of(n):
     return [pod(i, ip=f"10.1.{i // 250}.{i % 250}") for i in range(n)]
 
 
-if __name__ == "__main__":
+def main():
+    global FOLLOW
     FOLLOW = os.path.abspath(sys.argv[1])
     pattern = sys.argv[2] if len(sys.argv) > 2 else ""
     load = unittest.defaultTestLoader.loadTestsFromTestCase
-    suite = unittest.TestSuite(t for case in (Follows, Much) for t in load(case) if pattern in t.id())
-    result = unittest.TextTestRunner(verbosity=1).run(suite)
-    print(f"{result.testsRun - len(result.failures) - len(result.errors) - len(result.skipped)} passed, "
-          f"{len(result.failures) + len(result.errors)} failed, {len(result.skipped)} skipped")
-    sys.exit(not result.wasSuccessful())
+    with tempfile.TemporaryDirectory(prefix="rs-k8s-") as keys:
+        Base.certificates = fakeapi.certificate(keys)
+        return suite.run(suite.cases(*(t for case in (Follows, Much) for t in load(case) if pattern in t.id())))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,6 +6,7 @@ Each test makes sockets in processes of its own and looks at the records of exac
 test runs with both backends. Where BPF cannot be loaded, all are skipped, and the reason is said.
 """
 import array
+import functools
 import json
 import os
 import signal
@@ -15,6 +16,10 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import suite  # noqa: E402
 
 TOOL = ""
 IN, OUT = "in", "out"
@@ -75,7 +80,7 @@ class Capture:
         return self.lines[:-1]
 
 
-class Unsupported(Exception):
+class Unsupported(unittest.SkipTest):
     pass
 
 
@@ -742,24 +747,9 @@ def main():
     TOOL = sys.argv[1]
     names = sys.argv[2:]
     tests = [(k[5:], f) for k, f in globals().items() if k.startswith("test_") and (not names or k[5:] in names)]
-    failed = skipped = 0
-    for name, fn in tests:
-        for backend in ("socket", "syscall"):
-            try:
-                fn(backend)
-                print(f"ok    {backend:8}{name}", flush=True)
-            except Unsupported as e:
-                skipped += 1
-                print(f"skipped: {backend} {name}: {e}".rstrip(), flush=True)
-            except Exception as e:  # a test's failure must not keep the others from running
-                failed += 1
-                where = sys.exc_info()[2]
-                while where.tb_next:
-                    where = where.tb_next
-                print(f"FAIL  {backend:8}{name}: line {where.tb_lineno}: {type(e).__name__} {e}"[:600], flush=True)
-    print(f"{2 * len(tests) - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed else 0)
+    return suite.run([(f"{name}.{backend}", functools.partial(f, backend))
+                      for name, f in tests for backend in ("socket", "syscall")])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

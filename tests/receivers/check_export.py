@@ -18,9 +18,10 @@ import tempfile
 import time
 from collections import Counter
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import suite  # noqa: E402
 from fake import Answer, Server  # noqa: E402
-
 
 
 def free_port():
@@ -483,23 +484,21 @@ def case_spool_disk_full():
             subprocess.run(["umount", d], check=True)
 
 
-def main():
-    cases = {k[5:]: v for k, v in globals().items() if k.startswith("case_")}
-    chosen = sys.argv[2:] or list(cases)
-    passed = failed = 0
-    for name in chosen:
-        begin = time.monotonic()
+def closing(case):
+    def call():
         try:
-            cases[name]()
-            passed += 1
-            print(f"ok      {name} ({time.monotonic() - begin:.1f} s)", flush=True)
-        except (Failed, subprocess.TimeoutExpired, OSError) as e:
-            failed += 1
-            print(f"FAILED  {name}: {e}", flush=True)
+            case()
+        finally:
             for server in Server.running[:]:
                 server.close()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed or not shutil.which("openssl") else 0
+    return call
+
+
+def main():
+    if not shutil.which("openssl"):
+        sys.exit("no openssl to make certificates with")
+    cases = {k[5:]: v for k, v in globals().items() if k.startswith("case_")}
+    return suite.run([(name, closing(cases[name])) for name in sys.argv[2:] or cases])
 
 
 if __name__ == "__main__":

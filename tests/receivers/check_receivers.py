@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import suite  # noqa: E402
 from check_export import certificates, Failed, expect  # noqa: E402
 from fake import Answer, Server  # noqa: E402
 
@@ -28,7 +30,7 @@ PLACE = os.path.abspath("build/receivers")
 CHECKS = "trace_count_header,meta_tracer_version_header,trace_content_length,meta_events_is_valid_json"
 
 
-class Skipped(Exception):
+class Skipped(unittest.SkipTest):
     pass
 
 
@@ -385,21 +387,7 @@ def case_sentry_limits():
 
 def main():
     cases = {k[5:]: v for k, v in globals().items() if k.startswith("case_")}
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for name in sys.argv[2:] or list(cases):
-        begin = time.monotonic()
-        try:
-            cases[name]()
-            counts["passed"] += 1
-            print(f"ok      {name} ({time.monotonic() - begin:.1f} s)", flush=True)
-        except Skipped as e:
-            counts["skipped"] += 1
-            print(f"skipped: {name}: {e}", flush=True)
-        except (Failed, subprocess.TimeoutExpired, OSError, KeyError) as e:
-            counts["failed"] += 1
-            print(f"FAILED  {name}: {e}", flush=True)
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
-    return 1 if counts["failed"] else 0
+    return suite.run([(name, cases[name]) for name in sys.argv[2:] or cases])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the suites that run real programs go through their tests, and what they print of each:
+
+    ok        NAME  SECONDS
+    skipped:  NAME: reason       the test raised unittest.SkipTest
+    again     NAME: reason       failed; tried once more, alone, at the end
+    FAILED    NAME: reason       failed twice
+    unsteady: NAME: reason       failed, then passed: the suite passes, and the test (or what it tests) needs a cure
+
+and the closing line "N passed, N failed, N skipped". tests/check repeats the last two kinds at its end.
+"""
+import os
+import signal
+import time
+import traceback
+import unittest
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 300  # seconds: a test that hangs is a test that failed, not a suite that never ends
+MANY = 8  # failed tests: more are no accident, and not tried again
+
+
+class Hung(Exception):
+    pass
+
+
+class Raise(unittest.TestResult):
+    """A TestCase's outcome: the first exception."""
+
+    def __init__(self):
+        super().__init__()
+        self.exception = None
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.exception = self.exception or err[1]
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.exception = self.exception or err[1]
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            self.exception = self.exception or err[1]
+
+
+def cases(*test_cases):
+    """(name, function) of instances of unittest.TestCase."""
+    def function(test):
+        def call():
+            result = Raise()
+            test(result)
+            if result.exception:
+                raise result.exception
+            if result.skipped:
+                raise unittest.SkipTest(result.skipped[0][1])
+        return call
+    return [(test.id(), function(test)) for test in test_cases]
+
+
+def frames(exception):
+    """The calls that led there, the tests' own only."""
+    return [f for f in traceback.extract_tb(exception.__traceback__)
+            if f.filename.startswith(TESTS) and f.filename != os.path.abspath(__file__)]
+
+
+def reason(exception):
+    """In one line: what, and where in the tests."""
+    text = " ".join(f"{type(exception).__name__}: {exception}".split())
+    where = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in reversed(frames(exception)[-3:]))
+    return f"{text[:600]} ({where})"
+
+
+def tell(word, name, exception):
+    print(f"{word:9} {name}: {reason(exception)}")
+    print("".join(traceback.format_list(frames(exception))), f"  {exception}", sep="", flush=True)
+
+
+def attempt(function):
+    """None, or the exception; SkipTest is passed on."""
+    def hung(*_):
+        raise Hung(f"no end within {LIMIT} s")
+
+    before = signal.signal(signal.SIGALRM, hung)
+    signal.alarm(LIMIT)
+    try:
+        function()
+    except unittest.SkipTest:
+        raise
+    except Exception as e:  # whatever it is, the others must run
+        return e
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return None
+
+
+def run(tests):
+    """Run (name, function) pairs; the exit status. A test fails by an exception."""
+    passed, skipped, failed = 0, 0, []
+    for name, function in tests:
+        begin = time.monotonic()
+        try:
+            exception = attempt(function)
+        except unittest.SkipTest as e:
+            skipped += 1
+            print(f"skipped:  {name}: {e}", flush=True)
+            continue
+        if exception:
+            failed.append((name, function, exception))
+            tell("again", name, exception)
+        else:
+            passed += 1
+            print(f"ok        {name}  {time.monotonic() - begin:.1f} s", flush=True)
+    lost = 0
+    for name, function, exception in failed:
+        second = exception if len(failed) > MANY else attempt(function)
+        if second:
+            lost += 1
+            tell("FAILED", name, second)
+        else:
+            passed += 1
+            print(f"unsteady: {name}: {reason(exception)}", flush=True)
+    print(f"{passed} passed, {lost} failed, {skipped} skipped")
+    return 1 if lost else 0
