@@ -82,6 +82,7 @@ class Place:
         self.dir = tempfile.mkdtemp(prefix="rs-", dir="/tmp")
         self.keep = os.path.join(base, name)
         self.processes = []
+        self.mounts = []
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -107,6 +108,8 @@ class Place:
             for stream in (process.stdout, process.stderr):
                 if stream:
                     stream.close()
+        for where in reversed(self.mounts):
+            subprocess.run(["umount", "-l", where], stderr=subprocess.DEVNULL)
         shutil.rmtree(self.keep, ignore_errors=True)
         if keep:
             shutil.copytree(self.dir, self.keep, ignore=lambda d, n: [x for x in n if big_or_socket(os.path.join(d, x))])
@@ -353,6 +356,27 @@ def python(place, backend=None, listen=None, env=None):
     argv = [sys.executable, os.path.join(SERVERS, "server.py"), port, log] + ([backend] if backend else [])
     process = place.spawn_server(argv, env)
     return process, port, Log(log)
+
+
+def layered(place, files):
+    """Two mounts of one layer with copies of these files, as two containers of one image have them: their directories.
+    None: such mounts are not to be had here."""
+    top = place.path("layers")
+    os.mkdir(top)
+    if subprocess.run(["mount", "-t", "tmpfs", "none", top], stderr=subprocess.DEVNULL).returncode:
+        return None
+    place.mounts.append(top)
+    os.mkdir(f"{top}/image")
+    for path in files:
+        shutil.copy(path, f"{top}/image")
+    for name in "ab":
+        for d in (f"{top}/{name}-up", f"{top}/{name}-work", f"{top}/{name}"):
+            os.mkdir(d)
+        if subprocess.run(["mount", "-t", "overlay", "none", "-o", f"lowerdir={top}/image,upperdir={top}/{name}-up,"
+                           f"workdir={top}/{name}-work", f"{top}/{name}"], stderr=subprocess.DEVNULL).returncode:
+            return None
+        place.mounts.append(f"{top}/{name}")
+    return f"{top}/a", f"{top}/b"
 
 
 def children(pid):

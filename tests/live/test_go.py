@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 
-from harness import CLIENT, SERVER, SERVERS, TOP, LiveTest, Wire, free_port, stop, wait_until
+from harness import CLIENT, SERVER, SERVERS, TOP, LiveTest, Wire, free_port, layered, stop, wait_until
 
 BUILDS = {  # name -> further arguments of go build
     "plain": [],
@@ -128,6 +128,21 @@ class Go(LiveTest):
 
     def test_http2_goroutines_of_a_handler(self):
         self.over_tls(way="both")
+
+    def test_containers_of_one_image(self):
+        """The same executable in two layered mounts is one file to the kernel: its probes are there once."""
+        homes = layered(self.place, [build("stripped", self.release)])
+        if not homes:
+            self.skipTest("no overlay mounts here")
+        ports = [free_port() for _ in homes]
+        servers = [self.place.spawn_server([f"{home}/stripped", str(port), "tls", "h1"]) for home, port in zip(homes, ports)]
+        agent = self.agent(*sum((["-p", str(s.pid)] for s in servers), []))
+        for port in ports:
+            self.curl(port, "leaf", 40)
+        spans = agent.stop()
+        for server in servers:
+            self.assert_same(spans.where(SERVER, {server.pid}).triples(),
+                             collections.Counter(("GET", f"/leaf/{i}", 200) for i in range(1, 41)), "a container's requests")
 
     def test_stripped(self):
         self.chain("stripped", "both", 2)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, LiveTest, Failure, free_port, stop, wait_until
+from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, LiveTest, Failure, free_port, layered, stop, wait_until
 
 COUNT = 24
 MANY = 400  # until the library is found
@@ -101,6 +101,10 @@ class Tls(LiveTest):
             if done.returncode:
                 self.skipTest("OpenSSL's development files are not installed: " + done.stderr.strip().split("\n")[-1][:100])
         return out
+
+    @staticmethod
+    def ledger(agent):
+        return {(row["stage"], row["name"]): row["value"] for row in agent.status()["ledger"]}
 
     def both(self, spans, port, pid, prefix, count=COUNT, server=True):
         """Every request once at either end."""
@@ -225,6 +229,29 @@ class Tls(LiveTest):
         self.measured(f"{len(first)} of {MANY} requests of a library never seen before")
         self.both(spans, port, process.pid, "box")
         self.assert_same(spans.where(SERVER, {idle.pid}, "/gone").triples(), wants("gone"), "a deleted library")
+
+    def test_containers_of_one_image(self):
+        """A library in two layered mounts is one file to the kernel: its probes are there once, and run once."""
+        port, found = self.nginx(), glob.glob(LIBSSL)
+        if not found:
+            self.skipTest("no libssl.so.3")
+        homes = layered(self.place, [found[0], found[0].replace("libssl", "libcrypto")])
+        if not homes:
+            self.skipTest("no overlay mounts here")
+        binary = self.client()
+        for home in homes:  # these have it, so that it is found at the start
+            self.place.spawn_server([sys.executable, SERVERS + "/tls.py", "serve", str(free_port()), self.key, self.cert],
+                                    {"LD_LIBRARY_PATH": home})
+        agent = self.agent("--port", str(port))
+        before = self.ledger(agent)
+        pids = [self.own("plain", port, f"layer{i}-", binary=binary, env={"LD_LIBRARY_PATH": home}) for i, home in enumerate(homes)]
+        after = self.ledger(agent)
+        spans = agent.stop()
+        for i, pid in enumerate(pids):
+            self.both(spans, port, pid, f"layer{i}-")
+        # A call that begins twice would be counted; of these there are more than others on the machine give.
+        twice = after["kernel", "tls_no_return"] - before["kernel", "tls_no_return"]
+        self.assertLess(twice, COUNT, "probes ran twice")
 
     def test_unplaced(self):
         """Plain text without a connection is a loss only where all connections are followed from their beginning."""

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,10 +21,8 @@
 /* An executable that processes run, or did; version: of Go, or empty. */
 struct file {
 	struct rs_list known;
-	dev_t dev;
-	ino_t ino;
-	struct timespec changed; /* without a process, the number can be another file's */
-	bool go;		 /* it can be followed */
+	struct rs_uprobe_file id;
+	bool go; /* it can be followed */
 	uint32_t procs;
 	uint64_t unused_ns; /* since when no process runs it */
 	char version[32];
@@ -103,21 +100,18 @@ static struct rs_uprobe *attach(struct rs_gos *gs, const struct rs_go_program *g
 	return u;
 }
 
-static struct file *known_file(struct rs_gos *gs, const struct stat *st)
+static struct file *known_file(struct rs_gos *gs, const struct rs_uprobe_file *id)
 {
-	struct rs_list *pos, *tmp;
+	struct rs_list *pos;
 
-	rs_list_for_each_safe (pos, tmp, &gs->known) {
+	rs_list_for_each (pos, &gs->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (f->ino != st->st_ino || f->dev != st->st_dev)
+		if (!rs_uprobe_same_file(&f->id, f->procs || f->tasks || f->tls, id))
 			continue;
-		if (f->procs || memcmp(&f->changed, &st->st_ctim, sizeof(f->changed)) == 0) {
-			rs_list_del(&f->known); /* asked for last */
-			rs_list_add_tail(&gs->known, &f->known);
-			return f;
-		}
-		forget_file(gs, f);
+		rs_list_del(&f->known); /* asked for last */
+		rs_list_add_tail(&gs->known, &f->known);
+		return f;
 	}
 	return NULL;
 }
@@ -174,32 +168,27 @@ static void study(struct rs_gos *gs, struct file *f, int fd, const char *path, b
 
 static struct file *file_of(struct rs_gos *gs, uint32_t tgid, bool tls)
 {
+	struct rs_uprobe_file id;
 	struct file *f = NULL;
-	struct stat st;
 	char path[40];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/exe", tgid);
-	if (stat(path, &st))
-		return NULL;
-	f = known_file(gs, &st);
-	if (f && (!f->go || !tls || f->tls_tried))
-		return f;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return f;
-	if (!f && fstat(fd, &st) == 0) {
-		f = room(gs);
-		if (f) {
-			*f = (struct file){ .dev = st.st_dev,
-					    .ino = st.st_ino,
-					    .changed = st.st_ctim,
-					    .unused_ns = rs_clock_mono() };
+		return NULL;
+	if (rs_uprobe_file(fd, &id) == 0) {
+		f = known_file(gs, &id);
+		if (f && (!f->go || !tls || f->tls_tried))
+			goto out;
+		if (!f && (f = room(gs))) {
+			*f = (struct file){ .id = id, .unused_ns = rs_clock_mono() };
 			rs_list_add_tail(&gs->known, &f->known);
 		}
+		if (f)
+			study(gs, f, fd, path, tls);
 	}
-	if (f)
-		study(gs, f, fd, path, tls);
+out:
 	close(fd);
 	return f;
 }

@@ -4,9 +4,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "load.h"
@@ -17,6 +20,28 @@ struct rs_uprobe {
 	size_t n;
 	struct bpf_link *single[];
 };
+
+int rs_uprobe_file(int fd, struct rs_uprobe_file *ret)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return -errno;
+	*ret = (struct rs_uprobe_file){ .dev = fs.f_type == OVERLAYFS_SUPER_MAGIC ? 0 : st.st_dev,
+					.ino = st.st_ino,
+					.size = st.st_size,
+					.changed = st.st_ctim };
+	return 0;
+}
+
+bool rs_uprobe_same_file(const struct rs_uprobe_file *a, bool held, const struct rs_uprobe_file *b)
+{
+	if (a->ino != b->ino || a->dev != b->dev)
+		return false;
+	return (held && a->dev) || (a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+				    a->changed.tv_nsec == b->changed.tv_nsec);
+}
 
 /* BPF_LINK_CREATE's arguments, as in linux/bpf.h of 6.6. */
 struct link_create_uprobe_multi {

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 struct rs_kernel;
 
@@ -32,6 +34,25 @@ struct rs_uprobe_at {
 };
 
 struct rs_uprobe;
+
+/*
+ * Which file probes go into. The kernel puts them into the file behind a layered file system: containers of one
+ * image, each with its own device number, have one file, and what is attached through one of them holds for all.
+ */
+struct rs_uprobe_file {
+	dev_t dev; /* 0: a layer's */
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+};
+
+/* 0 or -errno. */
+int rs_uprobe_file(int fd, struct rs_uprobe_file *ret);
+/*
+ * Is it still that file? held: a probe or a process keeps a, so that its number cannot have become another's.
+ * In layers, number, size and time of change have to agree.
+ */
+bool rs_uprobe_same_file(const struct rs_uprobe_file *a, bool held, const struct rs_uprobe_file *b);
 
 #define RS_UPROBE_MAX 1024 /* places in one call */
 

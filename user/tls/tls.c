@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,8 +26,7 @@
 /* A file that processes execute code from: with a TLS library in it, or (library NULL) not. */
 struct file {
 	struct rs_list known;
-	dev_t dev;
-	ino_t ino;
+	struct rs_uprobe_file id;
 	uint32_t
 		tgid; /* 0; with --tls-exclude a shared library is attached to one process at a time */
 	uint32_t procs;
@@ -121,14 +119,16 @@ void rs_tls_release(struct rs_tls_watch *w)
 
 /* -- files -- */
 
-static struct file *find_file(struct rs_tls_watch *w, const struct stat *st, uint32_t tgid)
+static struct file *find_file(struct rs_tls_watch *w, const struct rs_uprobe_file *id,
+			      uint32_t tgid)
 {
 	struct rs_list *pos;
 
 	rs_list_for_each (pos, &w->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (f->ino == st->st_ino && f->dev == st->st_dev && f->tgid == tgid)
+		if (f->tgid == tgid &&
+		    rs_uprobe_same_file(&f->id, f->procs || f->u[RS_UPROBE_rs_tls_enter], id))
 			return f;
 	}
 	return NULL;
@@ -262,17 +262,17 @@ static bool promising(const char *path)
 static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, uint32_t tgid,
 			     enum rs_tls_mode mode)
 {
-	struct stat st;
+	struct rs_uprobe_file id;
 	struct file *f;
 
-	if (fstat(fd, &st))
+	if (rs_uprobe_file(fd, &id))
 		return NULL;
-	f = find_file(w, &st, tgid);
+	f = find_file(w, &id, tgid);
 	if (!f) {
 		f = file_room(w);
 		if (!f)
 			return NULL;
-		*f = (struct file){ .dev = st.st_dev, .ino = st.st_ino, .tgid = tgid };
+		*f = (struct file){ .id = id, .tgid = tgid };
 		snprintf(f->path, sizeof(f->path), "%s", path);
 		study(w, f, fd, mode);
 	} else {
