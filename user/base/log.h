@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log — words for people, on stderr, one line each. Only cmd_*.c, agent.c and main.c log; everything
- * below returns errors. A message says what, which object, why, and what to do.
+ * log — words for people, on stderr, one line each. Commands and the agent log; rooms return
+ * errors. What works on its own while the agent runs (exporters, the watch of pods) warns of trouble that
+ * nobody waits for. A message says what, which object, why, and what to do.
  */
 #ifndef RS_BASE_LOG_H
 #define RS_BASE_LOG_H

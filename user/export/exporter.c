@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "export/intake.h"
 #include "export/spool.h"
 
 #define MS	     1000000ull
@@ -17,20 +18,17 @@
 #define HURRY_MAX    (250 * MS)
 #define POOL_RESERVE (48u << 20) /* what is encoded or compressed, beside the queue */
 #define STATE_CHUNK  4096
-#define COMPACT_MAX  (30u << 10)  /* bytes of a message that is copied to a small buffer */
 #define TELL_NS	     (60000 * MS) /* the log tells of errors this often at most */
 
-static const struct {
-	const char *name;
-} loss_info[RS_LOSS_COUNT] = {
-#define RS_LOSS(id, name) [RS_LOSS_##id] = { name },
+static const char *const loss_name[RS_LOSS_COUNT] = {
+#define RS_LOSS(id, name) [RS_LOSS_##id] = name,
 	RS_LOSSES
 #undef RS_LOSS
 };
 
 const char *rs_loss_name(enum rs_loss l)
 {
-	return loss_info[l].name;
+	return loss_name[l];
 }
 
 #define RS_EXPORTER(symbol, name) extern const struct rs_exporter_ops rs_exporter_##symbol;
@@ -156,15 +154,10 @@ static void finish_item(struct rs_exporter *e, struct rs_item *it)
 	rs_queue_done(&e->q, it);
 }
 
-static void lose(struct rs_exporter *e, struct rs_item *it, enum rs_loss how)
+void rs_exporter_drop(struct rs_exporter *e, struct rs_item *it, enum rs_loss how)
 {
 	e->lost[how] += it->spans;
 	finish_item(e, it);
-}
-
-void rs_exporter_drop(struct rs_exporter *e, struct rs_item *it, enum rs_loss how)
-{
-	lose(e, it, how);
 }
 
 static bool split(struct rs_exporter *e, struct rs_item *it)
@@ -189,7 +182,7 @@ static void again(struct rs_exporter *e, struct rs_item *it, const struct rs_ver
 	note_error(e, v->why);
 	hold(e, v->wait_ns);
 	if (e->cfg->retry_for && rs_clock_mono() - it->queued_ns > e->cfg->retry_for) {
-		lose(e, it, RS_LOSS_GAVE_UP);
+		rs_exporter_drop(e, it, RS_LOSS_GAVE_UP);
 		return;
 	}
 	e->retried += it->spans;
@@ -219,12 +212,12 @@ static void conclude(struct rs_exporter *e, struct rs_item *it, struct rs_verdic
 		note_error(e, v->why);
 		e->failures = 0;
 		if (!split(e, it))
-			lose(e, it, RS_LOSS_TOO_BIG);
+			rs_exporter_drop(e, it, RS_LOSS_TOO_BIG);
 		break;
 	case RS_V_DROP:
 		note_error(e, v->why);
 		e->failures = 0;
-		lose(e, it, v->loss);
+		rs_exporter_drop(e, it, v->loss);
 		break;
 	case RS_V_LATER:
 		rs_queue_back(&e->q, it);
@@ -351,7 +344,7 @@ static bool load(struct rs_exporter *e, struct rs_item *it)
 		hold(e, 0);
 	} else {
 		rs_exporter_error(e, "spool: cannot read back: %s", strerror(-rc));
-		lose(e, it, RS_LOSS_GAVE_UP);
+		rs_exporter_drop(e, it, RS_LOSS_GAVE_UP);
 	}
 	return false;
 }
@@ -421,172 +414,14 @@ static void kick(struct rs_exporter *e)
 		kick_http(e);
 }
 
-/* -- batches in -- */
-
-static bool make_room(struct rs_exporter *e)
-{
-	struct rs_item *it = rs_queue_oldest(&e->q);
-
-	/* The rest of a line that is half written stays. */
-	if (it && it->at)
-		it = it->link.next == &e->q.waiting
-			     ? NULL
-			     : rs_list_entry(it->link.next, struct rs_item, link);
-	if (!it)
-		return false;
-	lose(e, it, RS_LOSS_QUEUE_FULL);
-	return true;
-}
-
-/* On disk first: then it survives whatever comes. Memory is spared when there is too little of it. */
-static void to_spool(struct rs_exporter *e, struct rs_item *it)
-{
-	int rc;
-
-	if (!e->spool)
-		return;
-	rc = rs_spool_add(e->spool, it->form, it->spans, &it->data, &it->spool_id);
-	if (rc)
-		rs_exporter_error(e, "spool: %s", strerror(-rc));
-	else if (rs_queue_over(&e->q))
-		rs_queue_unload(&e->q, it);
-}
-
-/* Encoders write into large buffers; a message that is small waits in a small one. */
-static void compact(struct rs_exporter *e, struct rs_payload *pl)
-{
-	struct rs_payload small = { .pool = &e->pool, .niov = 1, .len = pl->len };
-	size_t at = 0;
-
-	if (pl->len > COMPACT_MAX || rs_bufpool_get(&e->pool, pl->len, &small.buf[0]))
-		return;
-	for (int i = 0; i < pl->niov; i++) {
-		memcpy(small.buf[0]->data + at, pl->iov[i].iov_base, pl->iov[i].iov_len);
-		at += pl->iov[i].iov_len;
-	}
-	small.iov[0] = (struct iovec){ small.buf[0]->data, at };
-	rs_payload_release(pl);
-	*pl = small;
-}
-
-static void enqueue(struct rs_exporter *e, struct rs_payload *pl, uint32_t spans,
-		    struct str container)
-{
-	struct rs_item *it;
-
-	compact(e, pl);
-	it = rs_queue_push(&e->q, pl, spans, e->form, rs_clock_mono());
-	if (!it) {
-		e->lost[RS_LOSS_NO_MEMORY] += spans;
-		rs_payload_release(pl);
-		return;
-	}
-	if (container.len && container.len < sizeof(it->container)) {
-		memcpy(it->container, container.ptr, container.len);
-		it->container[container.len] = 0;
-	}
-	to_spool(e, it);
-	while (rs_queue_over(&e->q) && rs_queue_oldest(&e->q) != it && make_room(e))
-		;
-	/* All else is in flight, and this is too much. */
-	if (rs_queue_over(&e->q) && e->q.nwaiting == 1 && e->q.nflying)
-		make_room(e);
-}
-
-static void encode(struct rs_exporter *e, const struct rs_batch *b, struct str container)
-{
-	struct rs_encode run = { .batch = b };
-	uint32_t before = 0, skipped = 0;
-	int rc;
-
-	while (!run.done) {
-		rc = rs_encode(e->enc[e->form], &run);
-		if (!rc && run.out.niov) {
-			enqueue(e, &run.out, run.spans - before, container);
-			before = run.spans;
-		} else if (!rc && run.done) {
-			break;
-		} else if (!make_room(e)) {
-			break;
-		}
-	}
-	for (int i = 0; i < RS_SKIP_COUNT; i++)
-		skipped += run.skipped[i];
-	e->lost[RS_LOSS_ENCODE] += skipped;
-	e->lost[RS_LOSS_NO_MEMORY] += b->nspans - before - skipped;
-}
-
-static struct str container_of(const struct rs_resource_spans *rs)
-{
-	const struct rs_attrs *as = &rs->resource.attrs;
-
-	for (uint32_t i = 0; i < as->n; i++) {
-		if (as->a[i].key == rs_key(RS_K_CONTAINER_ID) && as->a[i].val.type == RS_VAL_STR)
-			return str_of(as->a[i].val.str, as->a[i].val.len);
-	}
-	return STR_NONE;
-}
-
-static uint32_t spans_of(const struct rs_resource_spans *rs)
-{
-	uint32_t n = 0;
-
-	for (const struct rs_scope_spans *ss = rs->first; ss; ss = ss->next)
-		n += ss->nspans;
-	return n;
-}
-
-/* Each container's resources as a batch of their own: the same spans, under copies of the resources' heads. So
- * many resources are looked at together; a container with more gets more messages. */
-#define TOGETHER 64
-
-static const struct rs_resource_spans *encode_some(struct rs_exporter *e, const struct rs_batch *b,
-						   const struct rs_resource_spans *from)
-{
-	struct rs_resource_spans copy[TOGETHER];
-	struct str container[TOGETHER];
-	int n = 0;
-
-	for (; from && n < TOGETHER; from = from->next) {
-		container[n] = container_of(from);
-		copy[n++] = *from;
-	}
-	for (int i = 0; i < n; i++) {
-		struct rs_batch some = { .serial = b->serial };
-		struct str id = container[i];
-
-		if (!copy[i].first)
-			continue; /* it was another one's */
-		for (int k = i; k < n; k++) {
-			struct rs_resource_spans *rs = &copy[k];
-
-			if (!rs->first || !str_eq(container[k], id))
-				continue;
-			rs->next = NULL;
-			*(some.last ? &some.last->next : &some.first) = rs;
-			some.last = rs;
-			some.nspans += spans_of(rs);
-		}
-		encode(e, &some, id);
-		for (struct rs_resource_spans *rs = some.first; rs; rs = rs->next)
-			rs->first = NULL;
-	}
-	return from;
-}
-
 void rs_exporter_batch(struct rs_exporter *e, const struct rs_batch *b)
 {
-	const struct rs_resource_spans *rs = b->first;
-
 	e->spans_in += b->nspans;
 	if (e->ops->refuse && e->ops->refuse(e, rs_clock_mono())) {
 		e->lost[RS_LOSS_LIMITED] += b->nspans;
 		return;
 	}
-	if (!e->ops->by_container)
-		encode(e, b, STR_NONE);
-	while (e->ops->by_container && rs)
-		rs = encode_some(e, b, rs);
+	rs_intake(e, b);
 	kick(e);
 }
 
@@ -644,113 +479,6 @@ void rs_verdict_http(struct rs_send *s, struct rs_verdict *v)
 		v->loss = RS_LOSS_REJECTED;
 		break;
 	}
-}
-
-/* -- endpoints -- */
-
-static int bad_endpoint(struct rs_exporter *e, char *err, size_t size, const char *why)
-{
-	/* The text itself may hold a password. */
-	snprintf(err, size, "exporter %s: the endpoint is no URL: %s", e->ops->name, why);
-	return -EINVAL;
-}
-
-static const char *url_part(struct rs_exporter *e, CURLU *u, CURLUPart part, unsigned flags)
-{
-	const char *copy = NULL;
-	char *text = NULL;
-
-	if (curl_url_get(u, part, &text, flags) == CURLUE_OK)
-		copy = rs_exporter_str(e, str_c(text));
-	curl_free(text);
-	return copy;
-}
-
-/* Takes user and password out of the URL: they would be shown with it. */
-static int take_userinfo(struct rs_exporter *e, CURLU *u)
-{
-	const char *user = url_part(e, u, CURLUPART_USER, CURLU_URLDECODE);
-	const char *password = url_part(e, u, CURLUPART_PASSWORD, CURLU_URLDECODE);
-	char both[1024];
-
-	if (!user && !password)
-		return 0;
-	snprintf(both, sizeof(both), "%s:%s", user ? user : "", password ? password : "");
-	e->conf.userpwd = rs_exporter_str(e, str_c(both));
-	rs_exporter_secret(e, password);
-	curl_url_set(u, CURLUPART_USER, NULL, 0);
-	curl_url_set(u, CURLUPART_PASSWORD, NULL, 0);
-	return e->conf.userpwd ? 0 : -ENOMEM;
-}
-
-static int set_path(struct rs_exporter *e, CURLU *u, enum rs_endpoint_path how)
-{
-	const char *path = url_part(e, u, CURLUPART_PATH, 0), *own = e->ops->path;
-	char joined[2048];
-	size_t n = path ? strlen(path) : 0;
-
-	if (!own || how == RS_PATH_EXACT || (how == RS_PATH_AUTO && n > 1))
-		return 0;
-	while (n && path[n - 1] == '/')
-		n--;
-	snprintf(joined, sizeof(joined), "%.*s%s", (int)n, path ? path : "", own);
-	return curl_url_set(u, CURLUPART_PATH, joined, 0) == CURLUE_OK ? 0 : -EINVAL;
-}
-
-static int parse_url(struct rs_exporter *e, CURLU *u, const char *text, enum rs_endpoint_path how,
-		     const char *scheme)
-{
-	const char *query;
-	char full[2048];
-
-	snprintf(full, sizeof(full), "%s%s%s", strstr(text, "://") ? "" : scheme,
-		 strstr(text, "://") ? "" : "://", text);
-	if (curl_url_set(u, CURLUPART_URL, full, 0) != CURLUE_OK || take_userinfo(e, u) ||
-	    set_path(e, u, how))
-		return -EINVAL;
-	e->url = url_part(e, u, CURLUPART_URL, 0);
-	query = url_part(e, u, CURLUPART_QUERY, 0);
-	rs_exporter_secret(e, query);
-	curl_url_set(u, CURLUPART_QUERY, NULL, 0);
-	curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
-	if (!e->target)
-		e->target = url_part(e, u, CURLUPART_URL, 0);
-	return e->url && e->target ? 0 : -ENOMEM;
-}
-
-int rs_exporter_endpoint(struct rs_exporter *e, const char *text, enum rs_endpoint_path path,
-			 const char *scheme, char *err, size_t size)
-{
-	const char *unix_prefix = "unix://";
-	CURLU *u;
-	int rc;
-
-	if (strncmp(text, unix_prefix, strlen(unix_prefix)) == 0) {
-		e->conf.unix_path = text + strlen(unix_prefix);
-		e->target = text;
-		text = "http://localhost";
-	}
-	u = curl_url();
-	rc = u ? parse_url(e, u, text, path, scheme) : -ENOMEM;
-	curl_url_cleanup(u);
-	if (rc)
-		return bad_endpoint(e, err, size,
-				    "it is written http://HOST:PORT, https://… or unix:///PATH");
-	if (strncmp(e->url, "http://", 7) && strncmp(e->url, "https://", 8))
-		return bad_endpoint(e, err, size, "only http, https and unix are known");
-	return 0;
-}
-
-int rs_exporter_default_endpoint(struct rs_exporter *e, char *err, size_t size)
-{
-	const char *text = e->asked	      ? e->asked
-			   : e->cfg->endpoint ? e->cfg->endpoint
-					      : e->ops->endpoint;
-
-	if (text)
-		return rs_exporter_endpoint(e, text, RS_PATH_AUTO, "http", err, size);
-	snprintf(err, size, "exporter %s: where to? give --endpoint", e->ops->name);
-	return -EINVAL;
 }
 
 /* -- life -- */

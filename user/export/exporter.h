@@ -4,9 +4,9 @@
  *
  *   batch -> encoder -> messages -> queue -> (compressed) request -> the protocol's verdict
  *
- * An exporter is one file with a struct rs_exporter_ops and a line in exporters.def. The core (this
- * file) does what is the same for all: batches to messages, the queue, requests, waiting between tries,
- * counting. A protocol's file says what a request looks like and what an answer means.
+ * An exporter is one file with a struct rs_exporter_ops and a line in exporters.def. The core does what is
+ * the same for all: batches to messages (intake.c), where to (endpoint.c), the queue and the spool, requests,
+ * waiting between tries, counting. A protocol's file says what a request looks like and what an answer means.
  *
  * Every span given is in exactly one place: spans_in = sent + lost[…] + waiting or in flight.
  * What is retried may arrive twice when the first outcome is not known (`uncertain`); nothing else is.
@@ -183,7 +183,7 @@ uint64_t rs_exporter_held(const struct rs_exporter *e);
 /* v from the request's end by HTTP's general rules: 2xx done, 413 split, 429 502 503 504 again, no answer
  * again, all else never. */
 void rs_verdict_http(struct rs_send *s, struct rs_verdict *v);
-/* Gives up a waiting message. */
+/* Gives up a message, waiting or in flight: its spans are counted as lost. */
 void rs_exporter_drop(struct rs_exporter *e, struct rs_item *it, enum rs_loss how);
 /* Remembers a text that must not be shown; at least 4 bytes, others are too common. */
 void rs_exporter_secret(struct rs_exporter *e, const char *text);
