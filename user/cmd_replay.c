@@ -53,13 +53,12 @@ static int on_record(void *arg, const struct rs_ev_hdr *ev)
 /* A line per counter: stage, kind, name, value, with tabs between. */
 static int write_ledger(struct rs_pipeline *pl, const char *path)
 {
-	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
 	FILE *f = fopen(path, "we");
 
 	for (int i = 0; f && i < RS_C_COUNT; i++) {
 		const struct rs_counter_info *c = &rs_counter_info[i];
 
-		fprintf(f, "%s\t%s\t%s\t%llu\n", c->stage, kind[c->kind], c->name,
+		fprintf(f, "%s\t%s\t%s\t%llu\n", c->stage, rs_counter_kind_name[c->kind], c->name,
 			(unsigned long long)pl->n.v[i]);
 	}
 	if (f && !ferror(f) && fclose(f) == 0)

@@ -75,19 +75,18 @@ static void put_environment(FILE *out)
 	fputs(".TP\n.B NO_COLOR\nno colours, when it is set and not empty.\n", out);
 }
 
-static void put_loss(FILE *out, const char *stage, const char *name, const char *help,
-		     const char *remedy)
+static void put_loss(FILE *out, const struct rs_counter_info *c)
 {
-	if (!*remedy)
+	if (c->kind != RS_CK_DROPPED || !*c->remedy)
 		return;
 	fputs(".TP\n.B ", out);
-	put_roff(out, stage);
+	put_roff(out, c->stage);
 	fputc('.', out);
-	put_roff(out, name);
+	put_roff(out, c->name);
 	fputc('\n', out);
-	put_roff(out, help);
+	put_roff(out, c->help);
 	fputs(". What to do: ", out);
-	put_roff(out, remedy);
+	put_roff(out, c->remedy);
 	fputs(".\n", out);
 }
 
@@ -97,15 +96,10 @@ static void put_losses(FILE *out)
 	      "Every stage counts what comes in, what goes out and what is lost. Losses that\n"
 	      ".B status\nand the last line of\n.B trace\nname:\n",
 	      out);
-#define RS_BPF_COUNTER(id, kind, name, help, remedy) put_loss(out, "kernel", name, help, remedy);
-#include "shared/counters.def"
-#undef RS_BPF_COUNTER
-	for (int i = 0; i < RS_C_COUNT; i++) {
-		const struct rs_counter_info *c = &rs_counter_info[i];
-
-		if (c->kind == RS_CK_DROPPED)
-			put_loss(out, c->stage, c->name, c->help, c->remedy);
-	}
+	for (int i = 0; i < RS_BPFC_COUNT; i++)
+		put_loss(out, &rs_bpf_counter_info[i]);
+	for (int i = 0; i < RS_C_COUNT; i++)
+		put_loss(out, &rs_counter_info[i]);
 }
 
 void rs_docs_man(FILE *out)

@@ -128,11 +128,6 @@ static int command(struct rs_kernel *k, const char *line)
 
 static void report(struct rs_kernel *k)
 {
-	static const char *const names[] = {
-#define RS_BPF_COUNTER(id, kind, name, help, remedy) name,
-#include "shared/counters.def"
-#undef RS_BPF_COUNTER
-	};
 	uint64_t v[RS_BPFC_COUNT];
 	struct rs_kernel_usage u;
 	const struct rs_probe_state *p;
@@ -144,7 +139,7 @@ static void report(struct rs_kernel *k)
 	       rs_kernel_backend(k), (unsigned long long)u.map_bytes, (unsigned long long)u.run_ns,
 	       (unsigned long long)u.runs);
 	for (int i = 0; i < RS_BPFC_COUNT; i++)
-		printf(",\"%s\":%llu", names[i], (unsigned long long)v[i]);
+		printf(",\"%s\":%llu", rs_bpf_counter_info[i].name, (unsigned long long)v[i]);
 	printf(",\"probes\":[");
 	n = rs_kernel_probes(k, &p);
 	for (size_t i = 0; i < n; i++) {

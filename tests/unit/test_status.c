@@ -54,8 +54,8 @@ static void fake(struct rs_status *s)
 	e->state = RS_EXPORT_FAILING;
 	e->last_error = "No space left on device";
 	e->last_error_age_ns = 1000000;
-	s->kernel_counters[RS_STATUS_K_RECORDS] = 1000;
-	s->kernel_counters[RS_STATUS_K_RING_FULL] = 10;
+	s->kernel_counters[RS_BPFC_RECORDS] = 1000;
+	s->kernel_counters[RS_BPFC_RING_FULL] = 10;
 	s->user.v[RS_C_SOURCE_RECORDS] = 1000;
 	s->user.v[RS_C_SOURCE_PASSED] = 999;
 	s->rss_bytes = 1 << 20;
@@ -207,8 +207,7 @@ static void test_json_keys(void **state)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		assert_non_null(json_object_get(o, keys[i]));
 	assert_null(json_object_get(o, "last_span_age_ns"));
-	assert_int_equal(json_array_size(json_object_get(o, "ledger")),
-			 RS_STATUS_K_COUNT + RS_C_COUNT);
+	assert_int_equal(json_array_size(json_object_get(o, "ledger")), RS_BPFC_COUNT + RS_C_COUNT);
 	json_decref(o);
 	free((char *)json.ptr);
 	rs_status_release(&s);
@@ -216,7 +215,7 @@ static void test_json_keys(void **state)
 
 static void test_summary(void **state)
 {
-	uint64_t kernel[RS_STATUS_K_COUNT] = { 0 };
+	uint64_t kernel[RS_BPFC_COUNT] = { 0 };
 	struct rs_counters user = { 0 };
 	char buf[256];
 
@@ -228,7 +227,7 @@ static void test_summary(void **state)
 	assert_string_equal(rs_status_summary(buf, sizeof(buf), &user, NULL, 0),
 			    "1,500 spans (1,000 received, 500 sent); nothing lost");
 	user.v[RS_C_TRACE_ERRORS] = 3;
-	kernel[RS_STATUS_K_RING_FULL] = 12;
+	kernel[RS_BPFC_RING_FULL] = 12;
 	assert_string_equal(
 		rs_status_summary(buf, sizeof(buf), &user, kernel, 10000000000),
 		"1,500 spans (1,000 received, 500 sent) in 10.0s, 100.0 requests/s, 3 with an error; "

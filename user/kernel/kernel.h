@@ -10,18 +10,11 @@
 #ifndef RS_KERNEL_KERNEL_H
 #define RS_KERNEL_KERNEL_H
 
+#include "base/counters.h"
 #include "base/str.h"
 #include "shared/config.h"
 
 struct rs_kernel;
-
-/* The same numbers as the BPF programs keep, summed over CPUs. */
-enum rs_bpf_counter {
-#define RS_BPF_COUNTER(id, kind, name, help, remedy) RS_BPFC_##id,
-#include "shared/counters.def"
-#undef RS_BPF_COUNTER
-	RS_BPFC_COUNT,
-};
 
 enum rs_capture_mode {
 	RS_CAPTURE_AUTO,    /* socket where the kernel has the tracepoints, else syscall */

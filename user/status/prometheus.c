@@ -6,15 +6,6 @@
 
 #include "page.h"
 
-static const struct {
-	const char *name;
-	enum rs_counter_kind kind;
-} kernel_info[RS_STATUS_K_COUNT] = {
-#define RS_BPF_COUNTER(id, k, n, h, r) [RS_STATUS_K_##id] = { n, RS_CK_##k },
-#include "shared/counters.def"
-#undef RS_BPF_COUNTER
-};
-
 static void head(FILE *f, const char *name, const char *type, const char *help)
 {
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -33,23 +24,21 @@ static void label(FILE *f, const char *s)
 	fputc('"', f);
 }
 
+static void ledger_row(FILE *f, const struct rs_counter_info *c, uint64_t value)
+{
+	fprintf(f, "ringspan_ledger_total{stage=\"%s\",name=\"%s\",kind=\"%s\"} %llu\n", c->stage,
+		c->name, rs_counter_kind_name[c->kind], (unsigned long long)value);
+}
+
 static void ledger(FILE *f, const struct rs_status *s)
 {
-	static const char *const kind[] = { "in", "out", "dropped", "held", "info" };
-
 	head(f, "ringspan_ledger_total", "counter",
 	     "What each stage took in, passed on and lost; see `ringspan status`.");
-	for (int i = 0; i < RS_STATUS_K_COUNT; i++)
-		fprintf(f, "ringspan_ledger_total{stage=\"kernel\",name=\"%s\",kind=\"%s\"} %llu\n",
-			kernel_info[i].name, kind[kernel_info[i].kind],
-			(unsigned long long)s->kernel_counters[i]);
+	for (int i = 0; i < RS_BPFC_COUNT; i++)
+		ledger_row(f, &rs_bpf_counter_info[i], s->kernel_counters[i]);
 	for (int i = 0; i < RS_C_COUNT; i++) {
-		const struct rs_counter_info *c = &rs_counter_info[i];
-
-		if (c->kind != RS_CK_HELD)
-			fprintf(f,
-				"ringspan_ledger_total{stage=\"%s\",name=\"%s\",kind=\"%s\"} %llu\n",
-				c->stage, c->name, kind[c->kind], (unsigned long long)s->user.v[i]);
+		if (rs_counter_info[i].kind != RS_CK_HELD)
+			ledger_row(f, &rs_counter_info[i], s->user.v[i]);
 	}
 	head(f, "ringspan_held", "gauge", "What is in a stage now.");
 	for (int i = 0; i < RS_C_COUNT; i++) {

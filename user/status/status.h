@@ -3,7 +3,7 @@
  * status — one snapshot of the agent, and its JSON.
  *
  * The agent fills a struct rs_status when somebody asks (control.h); rs_status_json() turns it into the
- * text that goes through the socket. `ringspan status` reads that text (text.h), so that JSON is the
+ * text that goes through the socket. `ringspan status` reads that text (view.h), so that JSON is the
  * contract between them, and anyone may read it. Times are nanoseconds; ages count back from the
  * snapshot, and are absent when the thing never happened. Keys:
  *
@@ -14,8 +14,8 @@
  *   capture{backend, connections, last_record_age_ns,
  *           probes[{name, purpose, state, reason}]}      state: attached, off, failed
  *   last_span_age_ns
- *   processes[{pid, comm, service, connections, requests, spans, errors, traced, rule, why_not,
- *             pod}], processes_left_out
+ *   processes[{pid, comm, service, connections, requests, spans, errors, traced, rule, why_not, pod,
+ *             tls, tls_plain_bytes}], processes_left_out
  *   services[{service, kind, spans, errors, p50_ns, p99_ns, latency[[end_ns, spans]]}]
  *                                            kind: server, client; service "": others; latency: how many
  *                                            took less than end_ns, and not less than the one before
@@ -40,14 +40,6 @@
 #define RS_STATUS_ARENA	 (4u << 20) /* bytes of one snapshot's lists at most */
 #define RS_STATUS_LOSSES 12
 #define RS_STATUS_NEVER	 UINT64_MAX /* an age: has not happened */
-
-/* The numbers of bpf/shared/counters.def, in its order. */
-enum rs_status_kernel_counter {
-#define RS_BPF_COUNTER(id, kind, name, help, remedy) RS_STATUS_K_##id,
-#include "shared/counters.def"
-#undef RS_BPF_COUNTER
-	RS_STATUS_K_COUNT,
-};
 
 enum rs_status_state {
 	RS_STATE_STARTING,
@@ -138,7 +130,7 @@ struct rs_status {
 	struct rs_status_exporter *exporters, **exporters_end;
 	uint32_t processes_left_out;
 	struct rs_counters user;
-	uint64_t kernel_counters[RS_STATUS_K_COUNT];
+	uint64_t kernel_counters[RS_BPFC_COUNT];
 	uint64_t cpu_user_ns, cpu_system_ns, rss_bytes;
 	uint64_t map_bytes, bpf_run_ns, bpf_runs;
 	const char *k8s_source; /* NULL: there is none */
@@ -171,7 +163,7 @@ char *rs_status_json(const struct rs_status *s, size_t *ret_len);
 
 /*
  * One line for the end of a run: spans, requests per second, errors, and each loss by its name with what
- * to do. kernel: RS_STATUS_K_COUNT numbers, or NULL when there was no kernel side. Returns buf.
+ * to do. kernel: RS_BPFC_COUNT numbers, or NULL when there was no kernel side. Returns buf.
  */
 const char *rs_status_summary(char *buf, size_t size, const struct rs_counters *user,
 			      const uint64_t *kernel, uint64_t elapsed_ns);

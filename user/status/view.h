@@ -57,7 +57,8 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out);
  *   agent     version command pid uptime_ns kernel state reason
  *   capture   backend connections last_record_age_ns last_span_age_ns
  *   probe     name state purpose reason
- *   process   pid comm service connections requests spans errors why_not pod
+ *   process   pid comm service connections requests spans errors why_not pod tls
+ *             tls_plain_bytes rule
  *   protocol  name connections requests spans errors
  *   ledger    stage name kind value
  *   exporter  name target state sent failed queued last_success_age_ns last_error last_error_age_ns
