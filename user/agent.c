@@ -250,6 +250,7 @@ static int start(struct rs_agent *a)
 		rs_error("cannot set up the event loop: %s", strerror(-rc));
 		return RS_EXIT_FAILED;
 	}
+	rs_kernel_begin(a->kernel);
 	rs_agent_drop_rights(a->cfg, a->kernel, &a->exporters, a->child > 0, &a->rights);
 	rs_info("capturing (%s)", rs_kernel_backend(a->kernel));
 	return RS_EXIT_OK;

@@ -259,6 +259,7 @@ int main(int argc, char **argv)
 		rs_kernel_close(k);
 		return err.unsupported ? 3 : 1;
 	}
+	rs_kernel_begin(k);
 	printf("{\"type\":\"ready\",\"backend\":\"%s\"}\n", rs_kernel_backend(k));
 	fflush(stdout);
 	loop(k, quiet);

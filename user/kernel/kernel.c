@@ -266,13 +266,17 @@ int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err)
 		if (r && k->probes[i].required)
 			return rs_kernel_explain(err, r, k->probes[i].state.name, "attach");
 	}
+	return 0;
+}
+
+void rs_kernel_begin(struct rs_kernel *k)
+{
 	mark_present(k);
 	__atomic_store_n(&k->skel->bss->rs_active, 1, __ATOMIC_RELEASE);
 	/* Children that are older than the agent; those to come are the fork probe's, which runs already.
 	 * Without /proc they are missing, the rest is there. */
 	if (k->npids)
 		(void)rs_children(k->pids, k->npids, add_child, k);
-	return 0;
 }
 
 void rs_kernel_close(struct rs_kernel *k)

@@ -3,7 +3,7 @@
  * kernel — the only part that needs privilege: loads and attaches the BPF programs, reads their ring
  * buffer, tells them policies. Nothing outside user/kernel/ knows libbpf.
  *
- * Order: rs_kernel_open (load) - rs_kernel_attach - rs_kernel_drain in the loop - rs_kernel_close.
+ * Order: rs_kernel_open (load) - rs_kernel_attach - rs_kernel_begin - rs_kernel_drain in the loop - rs_kernel_close.
  * Nothing is pinned: when the process ends, however it ends, the kernel takes everything away.
  * Not thread-safe.
  */
@@ -41,8 +41,13 @@ struct rs_kernel_err {
 /* Loads the programs. 0 or -errno with *err filled. */
 int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
 		   struct rs_kernel_err *err);
-/* Attaches; capturing starts. Then finds the connections that exist already (RS_EVF_PRESENT opens). */
+/* Attaches. Nothing is captured yet, but processes that come and go are told of. */
 int rs_kernel_attach(struct rs_kernel *k, struct rs_kernel_err *err);
+/*
+ * Finds the connections that exist already (RS_EVF_PRESENT opens), and capturing starts: from now on the ring fills, so
+ * whatever takes long is done before.
+ */
+void rs_kernel_begin(struct rs_kernel *k);
 /* NULL is fine. */
 void rs_kernel_close(struct rs_kernel *k);
 
