@@ -255,6 +255,10 @@ check-tls: all ## programs of TLS libraries, probes attached and detached 100 ti
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay
 	$(Q)$(B)/bench/replay 250000 otlp-json
+	$(Q)for i in 1 2 3; do for c in "64 4" "10000 200"; do echo "$$c $$($(B)/bench/replay 200000 otlp-json $$c)"; done; done | \
+		awk '{ for (i = 2; i < NF; i++) if ($$i $$(i + 1) $$(i + 2) == "nsperrequest") ns[$$1] += $$(i - 1) } \
+		END { printf "%.0f ns per request with 64 connections of 4 processes, %.0f with 10,000 of 200: %.2f times\n", \
+		      ns[64] / 3, ns[10000] / 3, ns[10000] / ns[64] }'
 check-alloc: $(B)/bench/replay ## the way from record to bytes allocates nothing after warm-up; no root
 	$(Q)$(B)/bench/replay 50000
 	$(Q)for e in $$(sed -n 's/^RS_ENCODER(.*"\(.*\)").*/\1/p' encoders/encoders.def); do \

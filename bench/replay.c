@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * bench/replay — what user space costs per request: records through the real pipeline, on one core, with
- * no kernel and no disk in the way. replay [FILE.tev | REQUESTS] [ENCODER]
+ * no kernel and no disk in the way. replay [FILE.tev | REQUESTS [ENCODER [CONNECTIONS PROCESSES]]]
  *
  * A recording (`ringspan record`) is read into memory first; without one, REQUESTS requests (default
- * 250,000) are made up in the shape of the live bench: nginx answers 1 KB with keep-alive, 16 connections,
- * both ends traced, the first 512 bytes of each message captured. The first tenth warms up; the rest is
- * timed and its allocations are counted. With ENCODER each batch is encoded too.
+ * 250,000) are made up in the shape of the live bench: nginx answers 1 KB with keep-alive, CONNECTIONS
+ * connections (16) in turn, 16 requests at a time, both ends traced, the first 512 bytes of each message captured;
+ * of PROCESSES (2) one in ten asks, the others answer. The first tenth (at least two turns of all connections) warms up; the
+ * rest is timed and its allocations are counted. With ENCODER (not `none`) each batch is encoded too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +43,14 @@ static int keep(void *arg, const struct rs_ev_hdr *ev)
 	return 0;
 }
 
-#define CONNS	 16
 #define CAPTURED 512
+#define AT_ONCE	 16 /* requests under way */
+
+/* What is made up. */
+struct shape {
+	uint64_t requests;
+	uint32_t conns, procs;
+};
 
 struct end {
 	uint64_t off[2];
@@ -94,11 +101,26 @@ static int add_open(struct records *r, uint64_t conn, uint32_t pid, unsigned rol
 	return keep(r, &ev.h);
 }
 
-static int make_up(struct records *r, uint64_t requests)
+/* One end of a connection: its socket, and whose it is. */
+static uint64_t cookie(uint32_t c, unsigned role)
 {
-	static struct end server[CONNS], client[CONNS];
-	char response[2048];
+	return 2 * c + (role == RS_ROLE_SERVER ? 1 : 2);
+}
+
+static uint32_t pid_of(const struct shape *sh, uint32_t c, unsigned role)
+{
+	uint32_t clients = sh->procs < 20 ? 1 : sh->procs / 10;
+
+	return role == RS_ROLE_CLIENT ? 2000 + c % clients : 10000 + c % (sh->procs - clients);
+}
+
+static int make_up(struct records *r, const struct shape *sh)
+{
+	struct end *server = calloc(sh->conns, sizeof(*server));
+	struct end *client = calloc(sh->conns, sizeof(*client));
+	char response[2048], request[AT_ONCE][256];
 	uint64_t t = 1000000;
+	int err = !server || !client;
 	int len = snprintf(
 		response, sizeof(response),
 		"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Mon, 30 Nov 2026 11:00:00 GMT\r\n"
@@ -108,30 +130,50 @@ static int make_up(struct records *r, uint64_t requests)
 
 	memset(response + len, 'x', 1024);
 	len += 1024;
-	for (unsigned c = 0; c < CONNS; c++) {
-		if (add_open(r, 2 * c + 1, 1000, RS_ROLE_SERVER, 8080, (uint16_t)(40000 + c)) ||
-		    add_open(r, 2 * c + 2, 2000, RS_ROLE_CLIENT, (uint16_t)(40000 + c), 8080))
-			return -1;
-	}
-	for (uint64_t i = 0; i < requests; i++) {
-		unsigned c = i % CONNS;
-		char request[256];
-		int n = snprintf(
-			request, sizeof(request),
-			"GET /1k.txt?number=%lu HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\n\r\n",
-			(unsigned long)i);
+	for (uint32_t c = 0; !err && c < sh->conns; c++) {
+		uint16_t port = (uint16_t)(20000 + c % 40000);
+		uint16_t to = (uint16_t)(8000 + pid_of(sh, c, RS_ROLE_SERVER) % 10000);
 
-		if (add_data(r, &client[c], 2 * c + 2, 2000, RS_DIR_OUT, t, request, (size_t)n) ||
-		    add_data(r, &server[c], 2 * c + 1, 1000, RS_DIR_IN, t + 5000, request,
-			     (size_t)n) ||
-		    add_data(r, &server[c], 2 * c + 1, 1000, RS_DIR_OUT, t + 20000, response,
-			     (size_t)len) ||
-		    add_data(r, &client[c], 2 * c + 2, 2000, RS_DIR_IN, t + 30000, response,
-			     (size_t)len))
-			return -1;
-		t += 40000;
+		err = add_open(r, cookie(c, RS_ROLE_SERVER), pid_of(sh, c, RS_ROLE_SERVER),
+			       RS_ROLE_SERVER, to, port) ||
+		      add_open(r, cookie(c, RS_ROLE_CLIENT), pid_of(sh, c, RS_ROLE_CLIENT),
+			       RS_ROLE_CLIENT, port, to);
 	}
-	return 0;
+	/* A group of requests is sent, then received and answered one by one, then the answers are received. */
+	for (uint64_t i = 0; !err && i < sh->requests; i += AT_ONCE, t += AT_ONCE * 40000ull) {
+		for (unsigned step = 0; !err && step < 3; step++) {
+			for (unsigned k = 0; !err && k < AT_ONCE; k++) {
+				uint32_t c = (uint32_t)((i + k) % sh->conns);
+				uint64_t at = t + step * 320000 + k * 20000;
+				size_t n;
+
+				if (step == 0)
+					snprintf(
+						request[k], sizeof(request[k]),
+						"GET /1k.txt?number=%lu HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\n\r\n",
+						(unsigned long)(i + k));
+				n = strlen(request[k]);
+				if (step == 0)
+					err = add_data(r, &client[c], cookie(c, RS_ROLE_CLIENT),
+						       pid_of(sh, c, RS_ROLE_CLIENT), RS_DIR_OUT,
+						       at, request[k], n);
+				else if (step == 1)
+					err = add_data(r, &server[c], cookie(c, RS_ROLE_SERVER),
+						       pid_of(sh, c, RS_ROLE_SERVER), RS_DIR_IN, at,
+						       request[k], n) ||
+					      add_data(r, &server[c], cookie(c, RS_ROLE_SERVER),
+						       pid_of(sh, c, RS_ROLE_SERVER), RS_DIR_OUT,
+						       at + 10000, response, (size_t)len);
+				else
+					err = add_data(r, &client[c], cookie(c, RS_ROLE_CLIENT),
+						       pid_of(sh, c, RS_ROLE_CLIENT), RS_DIR_IN, at,
+						       response, (size_t)len);
+			}
+		}
+	}
+	free(server);
+	free(client);
+	return err;
 }
 
 struct sums {
@@ -166,7 +208,8 @@ int main(int argc, char **argv)
 	struct rs_pipeline_opts opts = { .seed = 1, .request_timeout_ns = 60000000000ull };
 	struct rs_bufpool pool;
 	struct sums sums = { 0 };
-	uint64_t requests = 250000, done = 0, spans0 = 0, next_tick = 0;
+	struct shape sh = { 250000, 16, 2 };
+	uint64_t done = 0, spans0 = 0, next_tick = 0, warm;
 	double begin = 0;
 	int err = 0;
 
@@ -180,23 +223,31 @@ int main(int argc, char **argv)
 		}
 		fclose(f);
 	} else {
-		requests = argc > 1 ? strtoul(argv[1], NULL, 10) : requests;
-		err = make_up(&r, requests);
+		sh.requests = argc > 1 ? strtoul(argv[1], NULL, 10) : sh.requests;
+		sh.conns = argc > 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : sh.conns;
+		sh.procs = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : sh.procs;
+		if (sh.conns < AT_ONCE || sh.procs < 2) {
+			fprintf(stderr, "bench/replay: at least 16 connections and 2 processes\n");
+			return 2;
+		}
+		err = make_up(&r, &sh);
 	}
 	if (err || !pl || rs_pipeline_init(pl, &opts) || rs_bufpool_init(&pool, 64 << 20)) {
 		fprintf(stderr, "bench/replay: no memory\n");
 		return 1;
 	}
-	if (argc > 2 && rs_encoder_new(argv[2], &pool, NULL, &sums.enc)) {
+	if (argc > 2 && strcmp(argv[2], "none") != 0 &&
+	    rs_encoder_new(argv[2], &pool, NULL, &sums.enc)) {
 		fprintf(stderr, "bench/replay: no encoder '%s'\n", argv[2]);
 		return 1;
 	}
 	pl->flush = flush;
 	pl->arg = &sums;
+	warm = r.count / 10 > 10 * (uint64_t)sh.conns ? r.count / 10 : 10 * (uint64_t)sh.conns;
 	for (size_t at = 0; at < r.len; done++) {
 		const struct rs_ev_hdr *ev = (const void *)(r.data + at);
 
-		if (done == r.count / 10) {
+		if (done == warm) {
 			spans0 = sums.spans;
 			heap.counting = true;
 			begin = cpu_seconds();
@@ -212,7 +263,7 @@ int main(int argc, char **argv)
 	heap.counting = false;
 
 	double seconds = cpu_seconds() - begin;
-	double spans = (double)(sums.spans - spans0), records = (double)(r.count - r.count / 10);
+	double spans = (double)(sums.spans - spans0), records = (double)(r.count - warm);
 
 	printf("%lu records, %lu spans; after warm-up: %.0f ns per record, %.0f ns per span, %.0f ns per request with "
 	       "both ends traced, %.0f spans/s on one core, %lu allocations\n",
