@@ -169,8 +169,8 @@ static double describe(struct str request, struct str response, enum rs_ev_role 
 	uint64_t t;
 
 	memset(state, 0, sizeof(state));
-	snprintf(conn.local.addr, sizeof(conn.local.addr), "10.0.0.1");
-	snprintf(conn.peer.addr, sizeof(conn.peer.addr), "10.0.0.9");
+	rs_conn_set_addr(&conn, &conn.local, STR("10.0.0.1"));
+	rs_conn_set_addr(&conn, &conn.peer, STR("10.0.0.9"));
 	conn.local.port = 80;
 	conn.peer.port = 40000;
 	x.ops->parse(state, RS_DIR_IN, RS_ROLE_SERVER, request, &used, &m);

@@ -26,17 +26,20 @@ static void set_num(json_t *o, const char *key, uint64_t value)
 	json_object_set_new(o, key, json_integer((json_int_t)value));
 }
 
-static void set_endpoint(json_t *o, const char *key, const struct rs_endpoint *e)
+static void set_endpoint(json_t *o, const char *key, const struct rs_conn_info *i,
+			 const struct rs_endpoint *e)
 {
+	struct str addr = rs_conn_addr(i, e);
 	char text[128];
 
-	if (!*e->addr)
+	if (!addr.len)
 		return;
 	if (e->port)
-		snprintf(text, sizeof(text), strchr(e->addr, ':') ? "[%s]:%u" : "%s:%u", e->addr,
+		snprintf(text, sizeof(text),
+			 str_find(addr, ':') < addr.len ? "[%.*s]:%u" : "%.*s:%u", STR_ARG(addr),
 			 e->port);
 	else
-		snprintf(text, sizeof(text), "%s", e->addr);
+		snprintf(text, sizeof(text), "%.*s", STR_ARG(addr));
 	set_str(o, key, str_c(text));
 }
 
@@ -51,8 +54,8 @@ static json_t *begin(const struct rs_dump *d, const char *type, uint64_t ts_ns,
 	if (tid)
 		set_num(o, "tid", tid);
 	if (c) {
-		set_endpoint(o, "local", &c->info.local);
-		set_endpoint(o, "peer", &c->info.peer);
+		set_endpoint(o, "local", &c->info, &c->info.local);
+		set_endpoint(o, "peer", &c->info, &c->info.peer);
 	}
 	return o;
 }

@@ -267,7 +267,7 @@ static void name_peer(struct rs_pipeline *pl, struct rs_open *o)
 	if (other && other->proc)
 		name = other->proc->service;
 	if (!name.len)
-		name = pod_at(pl, str_c(o->conn->info.peer.addr));
+		name = pod_at(pl, rs_conn_addr(&o->conn->info, &o->conn->info.peer));
 	if (!name.len) {
 		name = rs_dns_text(o->conn->peer_name);
 		dns = true;

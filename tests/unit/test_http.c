@@ -335,8 +335,8 @@ static void check_row(const struct http_row *r)
 	char want[2048], head[256], *word, *save;
 
 	conn.l4 = conn.family == RS_FAMILY_UNIX ? RS_L4_UNKNOWN : RS_L4_TCP;
-	snprintf(conn.local.addr, sizeof(conn.local.addr), "%s", r->local ? r->local : "10.0.0.1");
-	snprintf(conn.peer.addr, sizeof(conn.peer.addr), "%s", r->peer ? r->peer : "10.0.0.9");
+	rs_conn_set_addr(&conn, &conn.local, str_c(r->local ? r->local : "10.0.0.1"));
+	rs_conn_set_addr(&conn, &conn.peer, str_c(r->peer ? r->peer : "10.0.0.9"));
 	conn.local.port = r->local ? r->lport : 80;
 	conn.peer.port = r->peer ? r->pport : 40000;
 	x.role = r->client ? RS_ROLE_CLIENT : RS_ROLE_SERVER;

@@ -18,18 +18,20 @@
 #endif
 
 #define SLAB_BYTES 65536
+#define LINE	   64 /* objects do not share cache lines, unless they are smaller */
 
 struct slab {
 	struct slab *next;
 	size_t bytes;
-	_Alignas(16) char data[];
+	_Alignas(LINE) char data[];
 };
 
 void rs_pool_init(struct rs_pool *p, size_t size, uint32_t max)
 {
 	if (size < sizeof(struct rs_pool_free))
 		size = sizeof(struct rs_pool_free);
-	*p = (struct rs_pool){ .size = (size + 15) & ~(size_t)15, .max = max };
+	size = size < LINE ? (size + 15) & ~(size_t)15 : (size + LINE - 1) & ~(size_t)(LINE - 1);
+	*p = (struct rs_pool){ .size = size, .max = max };
 }
 
 void rs_pool_release(struct rs_pool *p)
@@ -58,7 +60,7 @@ static int grow(struct rs_pool *p)
 		n = p->max - p->made;
 	if (!n)
 		return -1;
-	s = malloc(sizeof(*s) + n * p->size);
+	s = aligned_alloc(LINE, (sizeof(*s) + n * p->size + LINE - 1) & ~(size_t)(LINE - 1));
 	if (!s)
 		return -1;
 	s->next = p->slabs;

@@ -30,9 +30,19 @@ struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id)
 	return rs_map_get(&cs->by_id, id);
 }
 
-struct rs_conn *rs_conns_oldest(const struct rs_conns *cs)
+/* A list kept in order would cost each record its neighbours' cache lines. */
+struct rs_conn *rs_conns_oldest(struct rs_conns *cs)
 {
-	return rs_list_empty(&cs->lru) ? NULL : rs_list_entry(cs->lru.next, struct rs_conn, lru);
+	while (!rs_list_empty(&cs->lru)) {
+		struct rs_conn *c = rs_list_entry(cs->lru.next, struct rs_conn, lru);
+
+		if (!c->used)
+			return c;
+		c->used = false;
+		rs_list_del(&c->lru);
+		rs_list_add_tail(&cs->lru, &c->lru);
+	}
+	return NULL;
 }
 
 struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new)
@@ -63,10 +73,7 @@ void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns)
 {
 	c->last_ns = ts_ns;
 	c->epoch = cs->epoch;
-	if (cs->lru.prev != &c->lru) {
-		rs_list_del(&c->lru);
-		rs_list_add_tail(&cs->lru, &c->lru);
-	}
+	c->used = true;
 }
 
 static void end_handshake(struct rs_conns *cs, struct rs_conn *c)
@@ -150,51 +157,64 @@ void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev)
 {
 	struct rs_told *t = &c->told[ev->kind];
 
-	*t = (struct rs_told){ .set = true, .flags = ev->flags, .len = ev->len, .off = ev->off };
+	c->told_set |= (uint8_t)(1u << ev->kind);
+	*t = (struct rs_told){ .flags = ev->flags, .len = ev->len, .off = ev->off };
 	memcpy(t->trace_id, ev->trace_id, sizeof(t->trace_id));
 	memcpy(t->span_id, ev->span_id, sizeof(t->span_id));
 }
 
 void rs_conn_forget_told(struct rs_conn *c, const struct rs_ev_data *ev)
 {
-	for (int i = 0; i < RS_CONTEXT_KINDS; i++) {
+	for (int i = 0; c->told_set && i < RS_CONTEXT_KINDS; i++) {
 		struct rs_told *t = &c->told[i];
 
 		if ((i == RS_CONTEXT_RECEIVED) == (ev->dir == RS_DIR_IN) &&
 		    ev->off - t->off >= t->len)
-			t->set = false;
+			c->told_set &= (uint8_t) ~(1u << i);
 	}
 }
 
-static void ip_text(struct rs_endpoint *e, uint8_t family, const __u8 addr[16], uint16_t port)
+static void ip_text(struct rs_conn_info *i, struct rs_endpoint *e, uint8_t family,
+		    const __u8 addr[16], uint16_t port)
 {
 	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+	char text[INET6_ADDRSTRLEN];
 
 	e->port = port;
 	if (family == RS_FAMILY_INET)
-		inet_ntop(AF_INET, addr, e->addr, sizeof(e->addr));
+		inet_ntop(AF_INET, addr, text, sizeof(text));
 	else if (memcmp(addr, mapped, sizeof(mapped)) ==
 		 0) /* an IPv4 client of a dual-stack socket */
-		inet_ntop(AF_INET, addr + 12, e->addr, sizeof(e->addr));
+		inet_ntop(AF_INET, addr + 12, text, sizeof(text));
 	else
-		inet_ntop(AF_INET6, addr, e->addr, sizeof(e->addr));
+		inet_ntop(AF_INET6, addr, text, sizeof(text));
+	rs_conn_set_addr(i, e, str_c(text));
+}
+
+bool rs_conn_loopback(const struct rs_conn_info *i, const struct rs_endpoint *e)
+{
+	struct str addr = rs_conn_addr(i, e);
+
+	return str_starts(addr, STR("127.")) || str_eq(addr, STR("::1"));
 }
 
 /* Loopback addresses mean another machine in each network namespace; others are the same from all of them. */
-static uint64_t hash_ends(const struct rs_endpoint *here, const struct rs_endpoint *there,
-			  uint32_t netns)
+static uint64_t hash_ends(const struct rs_conn_info *i, const struct rs_endpoint *here,
+			  const struct rs_endpoint *there, uint32_t netns)
 {
-	bool loop = strncmp(here->addr, "127.", 4) == 0 || strcmp(here->addr, "::1") == 0;
+	bool loop = rs_conn_loopback(i, here);
 	uint64_t h = rs_hash_mix((uint64_t)here->port << 16 | there->port);
 
-	h = rs_hash_str(rs_hash_str(h, str_c(here->addr)), str_c(there->addr));
+	h = rs_hash_str(rs_hash_str(h, rs_conn_addr(i, here)), rs_conn_addr(i, there));
 	h = rs_hash_mix(h ^ (loop ? netns : 0));
 	return h ? h : 1;
 }
 
-static bool same_end(const struct rs_endpoint *a, const struct rs_endpoint *b)
+/* Are i's local end and k's peer the same? */
+static bool same_end(const struct rs_conn_info *i, const struct rs_conn_info *k)
 {
-	return a->port == b->port && strcmp(a->addr, b->addr) == 0;
+	return i->local.port == k->peer.port &&
+	       str_eq(rs_conn_addr(i, &i->local), rs_conn_addr(k, &k->peer));
 }
 
 struct rs_conn *rs_conns_other_end(const struct rs_conns *cs, const struct rs_conn *c)
@@ -204,10 +224,7 @@ struct rs_conn *rs_conns_other_end(const struct rs_conns *cs, const struct rs_co
 	if (o || !c->ends_there)
 		return o;
 	o = rs_map_get(&cs->by_ends, c->ends_there);
-	return o && same_end(&o->info.local, &c->info.peer) &&
-			       same_end(&o->info.peer, &c->info.local)
-		       ? o
-		       : NULL;
+	return o && same_end(&o->info, &c->info) && same_end(&c->info, &o->info) ? o : NULL;
 }
 
 void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_open *ev)
@@ -221,24 +238,21 @@ void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev
 	i->family = ev->family;
 	i->l4 = ev->l4;
 	if (ev->family == RS_FAMILY_INET || ev->family == RS_FAMILY_INET6) {
-		ip_text(&i->local, ev->family, ev->laddr, ev->lport);
-		ip_text(&i->peer, ev->family, ev->raddr, ev->rport);
-		if (strchr(i->local.addr, '.') && !strchr(i->local.addr, ':'))
+		ip_text(i, &i->local, ev->family, ev->laddr, ev->lport);
+		ip_text(i, &i->peer, ev->family, ev->raddr, ev->rport);
+		if (!memchr(i->addrs, ':', i->local.len))
 			i->family = RS_FAMILY_INET;
 		if (i->local.port && i->peer.port && !c->ends) {
-			c->ends = hash_ends(&i->local, &i->peer, c->netns);
-			c->ends_there = hash_ends(&i->peer, &i->local, c->netns);
+			c->ends = hash_ends(i, &i->local, &i->peer, c->netns);
+			c->ends_there = hash_ends(i, &i->peer, &i->local, c->netns);
 			if (rs_map_put(&cs->by_ends, c->ends, c)) /* no memory: no names */
 				c->ends = c->ends_there = 0;
 		}
 	} else if (ev->family == RS_FAMILY_UNIX) {
 		/* One path names the connection: the listener's. Both ends carry it. */
-		size_t n = strnlen(ev->path, sizeof(ev->path));
+		size_t n = strnlen(ev->path, sizeof(ev->path) - 1);
 
-		if (n >= sizeof(i->peer.addr))
-			n = sizeof(i->peer.addr) - 1;
-		memcpy(i->peer.addr, ev->path, n);
-		i->peer.addr[n] = '\0';
-		memcpy(i->local.addr, i->peer.addr, n + 1);
+		rs_conn_set_addr(i, &i->local, str_of(ev->path, n));
+		i->peer = i->local;
 	}
 }

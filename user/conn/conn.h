@@ -4,7 +4,7 @@
  *
  * A connection is made at its open record, or at the first record that names it (then its addresses
  * are not known). It ends by a close record, when a sweep does not find its socket any more, or when
- * the table is full: the one idle for longest gives way (counted).
+ * the table is full: one idle for about the longest gives way (counted).
  * Not thread-safe. Pointers are valid until the connection is dropped.
  */
 #ifndef RS_CONN_CONN_H
@@ -22,61 +22,73 @@ struct rs_dns_name;
 
 /* A context record: it counts for requests whose head ends in this stretch of its direction. */
 struct rs_told {
-	bool set;
 	uint8_t flags; /* W3C trace flags */
 	uint8_t trace_id[16], span_id[8];
 	uint32_t len;
 	uint64_t off;
 };
 
+/*
+ * Ten thousand connections are in no cache: what every record needs comes first and is in a few lines that lie
+ * together. Line by line: the connection and its l7, a stream per direction, the protocol's state (two), what a
+ * request and its span need; the rest is for connections that are special in some way, or for their ends.
+ */
 struct rs_conn {
+	struct rs_proc *proc; /* process that used it last, or NULL */
+	uint64_t last_ns;     /* last record */
+	uint64_t next_off[2]; /* per direction: where the next record is expected to start */
+	uint8_t role;	      /* enum rs_ev_role as the kernel knows it */
+	uint8_t peer_local; /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
+	uint8_t told_set; /* bit per enum rs_ev_context_kind: told[] is filled */
+	bool used;	  /* since the table last looked for one to give up */
+	bool synced : 1; /* every request since some moment of rest was seen, and nothing lost since */
+	bool pipelined : 1; /* a request was sent before the one ahead of it was answered */
+	bool confused : 1;  /* pair: see rs_pair_lost() */
+	bool unseen_request : 1; /* not all of the last request's framing was seen: others may stand behind it */
+	bool reset : 1;	  /* a reset was seen */
+	bool present : 1; /* older than the agent: its offsets need not be those of the other end */
+	bool plain : 1;	  /* with info.tls: some plain text was seen */
+	bool told_handshake : 1; /* its time was told, with the first request */
+	bool asked : 1;		 /* a request was sent on it */
+	bool has_opener : 1;	 /* opener_* are filled */
+	bool has_caller : 1;	 /* caller is filled */
+	struct rs_l7 l7;	 /* with info.tls: of the plain text */
+
+	struct rs_list open; /* rs_open.of_conn: exchanges in the order of their requests */
+	uint32_t nopen;
+	uint32_t epoch; /* sweep that saw it last */
 	struct rs_conn_info info;
-	struct rs_l7 l7;		    /* with info.tls: of the plain text */
+
 	struct rs_tls_handshake *handshake; /* while it lasts; NULL: none */
-	bool plain;			    /* with info.tls: some plain text was seen */
-	bool told_handshake;		    /* its time was told, with the first request */
-	struct rs_proc *proc;		    /* process that used it last, or NULL */
 	struct rs_list of_proc;		    /* in proc->conns */
 	struct rs_list lru;
 	struct rs_list closing; /* pipeline: closed, and waiting for what may still come */
 	uint64_t closed_ns;	/* 0: not closed */
-	struct rs_list open;	/* rs_open.of_conn: exchanges in the order of their requests */
-	uint32_t nopen;
-	uint32_t epoch;	      /* sweep that saw it last */
-	uint64_t next_off[2]; /* per direction: where the next record is expected to start */
 	uint64_t missed_ns
-		[2];	  /* per direction: last record with bytes that could not be understood */
-	uint64_t last_ns; /* last record */
-	uint8_t role;	  /* enum rs_ev_role as the kernel knows it */
-	bool synced; /* every request since some moment of rest was seen, and nothing lost since */
-	bool pipelined; /* a request was sent before the one ahead of it was answered */
-	bool confused;	/* pair: see rs_pair_lost() */
-	bool unseen_request; /* not all of the last request's framing was seen: others may stand behind it */
-	bool reset;	     /* a reset was seen */
+		[2]; /* per direction: last record with bytes that could not be understood */
 
 	/* The request for which this end opened it: trace's own. */
-	uint32_t oseq; /* sequence number of the answers' first byte (offset 0); 0: not known */
-	bool asked;    /* a request was sent on it */
-	uint8_t peer_local; /* is the other end on this node? 0: not looked at, 1: yes, 2: not known */
-	bool has_opener;    /* opener_* are filled */
-	uint64_t caller;    /* the task whose request comes next (RS_TASK_CALLS); 0: not known */
+	uint32_t oseq;	 /* sequence number of the answers' first byte (offset 0); 0: not known */
+	uint32_t netns;	 /* inode of the network namespace; 0: not known */
+	uint64_t caller; /* the task whose request comes next (RS_TASK_CALLS) */
 	uint8_t opener_trace[16], opener_span[8];
 	/* TCP: its two ends, seen from here and from there; 0: not known. */
 	uint64_t ends, ends_there;
-	uint32_t netns; /* inode of the network namespace; 0: not known */
 	struct rs_dns_name *
 		peer_name; /* what the other end's address was called when it was opened: a reference */
 
 	uint64_t peer; /* Unix: the other end's number; 0: not known */
-	bool present;  /* older than the agent: its offsets need not be those of the other end */
 	struct rs_told told[RS_CONTEXT_KINDS];
 };
+_Static_assert(offsetof(struct rs_conn, l7.s) == 64 && offsetof(struct rs_conn, l7.own) == 192 &&
+		       offsetof(struct rs_conn, open) == 320,
+	       "as said above");
 
 struct rs_conns {
 	struct rs_map by_id, by_ends;
 	struct rs_pool pool;
 	struct rs_pool handshakes;
-	struct rs_list lru; /* idle for longest first */
+	struct rs_list lru; /* nearly in the order of their last use: see rs_conns_oldest() */
 	uint32_t epoch;
 	struct rs_counters *n;
 };
@@ -91,10 +103,13 @@ struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id);
 struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new);
 /* The connection's other end, when that is on this node and was seen; NULL: not. */
 struct rs_conn *rs_conns_other_end(const struct rs_conns *cs, const struct rs_conn *c);
-struct rs_conn *rs_conns_oldest(const struct rs_conns *cs);
+/* One that was idle for about the longest: the first in turn that was not used since its last turn. NULL: none. */
+struct rs_conn *rs_conns_oldest(struct rs_conns *cs);
 void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
 /* Fills in what the open record says. */
 void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_open *ev);
+/* Is this end's address a loopback one? */
+bool rs_conn_loopback(const struct rs_conn_info *i, const struct rs_endpoint *e);
 /* Notes what a context record says. */
 void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev);
 /* Before data is parsed: what was told of its direction for other bytes than these is over. */

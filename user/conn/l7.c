@@ -22,6 +22,7 @@
 struct ctx {
 	struct rs_l7 *l7;
 	struct rs_l7_env *env;
+	uint64_t conn; /* key of its policy: socket cookie, see RS_POLICY_PLAIN */
 	rs_msg_fn fn;
 	void *arg;
 	uint64_t ts_ns; /* of the record being handled */
@@ -67,7 +68,7 @@ static void count(struct rs_l7_env *env, enum rs_counter id, uint64_t n)
 
 void rs_l7_init(struct rs_l7 *l7)
 {
-	*l7 = (struct rs_l7){ .phase = RS_L7_DETECT };
+	memset(l7, 0, offsetof(struct rs_l7, own));
 }
 
 /* Everything held in one direction goes uncounted by a parser. */
@@ -86,7 +87,8 @@ static void put_state(struct rs_l7 *l7, struct rs_l7_env *env)
 		return;
 	if (rs_protos[l7->proto]->stop)
 		rs_protos[l7->proto]->stop(l7->state);
-	rs_pool_put(&env->state[l7->proto], l7->state);
+	if (l7->state != l7->own)
+		rs_pool_put(&env->state[l7->proto], l7->state);
 	l7->state = NULL;
 }
 
@@ -110,14 +112,13 @@ static void ignore(struct ctx *c)
 	put_state(c->l7, c->env);
 	c->l7->phase = RS_L7_IGNORED;
 	if (c->env->policy)
-		c->env->policy(c->env->policy_arg, c->l7->conn, &stop);
+		c->env->policy(c->env->policy_arg, c->conn, &stop);
 }
 
 void rs_l7_ignore(struct rs_l7 *l7, struct rs_l7_env *env, uint64_t conn)
 {
-	struct ctx c = { .l7 = l7, .env = env };
+	struct ctx c = { .l7 = l7, .env = env, .conn = conn };
 
-	l7->conn = conn;
 	ignore(&c);
 }
 
@@ -137,7 +138,7 @@ static void tell_policy(struct ctx *c)
 		if (s->skip >= SKIP_WORTH)
 			p.skip_until[d] = s->next + s->skip;
 	}
-	c->env->policy(c->env->policy_arg, c->l7->conn, &p);
+	c->env->policy(c->env->policy_arg, c->conn, &p);
 }
 
 static enum rs_ev_dir request_dir(const struct rs_l7 *l7)
@@ -250,7 +251,9 @@ static bool speak(struct ctx *c, unsigned proto, enum rs_ev_role role)
 	struct rs_l7 *l7 = c->l7;
 
 	put_state(l7, c->env);
-	l7->state = rs_pool_get(&c->env->state[proto]);
+	l7->state = rs_protos[proto]->state_size <= sizeof(l7->own)
+			    ? l7->own
+			    : rs_pool_get(&c->env->state[proto]);
 	if (!l7->state) {
 		count(c->env, RS_C_PROTO_NO_STATE, 1);
 		return false;
@@ -292,6 +295,8 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 	struct rs_stream *s = &l7->s[dir];
 	const struct rs_proto_ops *ops = rs_protos[l7->proto];
 	size_t old = rs_stream_held(s).len; /* bytes that came with earlier records */
+	uint64_t first_ns = old ? s->win->first_ns : s->last_ns; /* of the first byte of `in` */
+	uint32_t first_seq = old ? s->win->first_seq : c->seq;
 	struct str in = data;
 	size_t pos = 0;
 	struct rs_msg m;
@@ -301,14 +306,12 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			drop_held(env, s, RS_C_STREAM_NO_WINDOW);
 			s->out_of_step = true;
 			old = 0;
+			first_ns = s->last_ns;
+			first_seq = c->seq;
 		} else {
 			count(env, RS_C_STREAM_HELD, data.len);
 			in = rs_stream_held(s);
 		}
-	}
-	if (!old) {
-		s->first_ns = s->last_ns;
-		s->first_seq = c->seq;
 	}
 	for (;;) {
 		size_t used = 0;
@@ -329,9 +332,9 @@ static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			m.seq = 0;
 			if (m.type != RS_MSG_REQUEST_END && m.type != RS_MSG_RESPONSE_END) {
 				if (pos < old)
-					m.start_ns = s->first_ns;
-				if (s->first_seq)
-					m.seq = s->first_seq + (uint32_t)pos;
+					m.start_ns = first_ns;
+				if (first_seq)
+					m.seq = first_seq + (uint32_t)pos;
 			}
 			pos += used;
 			deliver(c, dir, &m);
@@ -387,12 +390,10 @@ out:
 		}
 		count(env, RS_C_STREAM_HELD, in.len - pos);
 	}
-	/* The rest begins in the newest record, unless nothing of the older ones was used. */
-	if (s->win && pos) {
-		if (s->first_seq)
-			s->first_seq += (uint32_t)pos;
-		if (pos >= old)
-			s->first_ns = s->last_ns;
+	if (s->win) {
+		s->win->first_seq = first_seq ? first_seq + (uint32_t)pos : 0;
+		/* The rest begins in the newest record, unless nothing of the older ones was used. */
+		s->win->first_ns = pos && pos >= old ? s->last_ns : first_ns;
 	}
 	return;
 gone:
@@ -465,8 +466,8 @@ static void detect(struct ctx *c, enum rs_ev_dir dir, struct str data)
 			return;
 		if (!rs_stream_hold(s, &c->env->windows, data)) {
 			count(c->env, RS_C_STREAM_HELD, data.len);
-			s->first_ns = s->last_ns;
-			s->first_seq = c->seq;
+			s->win->first_ns = s->last_ns;
+			s->win->first_seq = c->seq;
 			return;
 		}
 		count(c->env, RS_C_STREAM_NO_WINDOW, data.len);
@@ -575,8 +576,8 @@ static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str 
 
 		switch (ops->gap(l7->state, dir, l7->role, in, &gap, &m)) {
 		case RS_PARSE_OK:
-			m.start_ns = in.len ? s->first_ns : s->last_ns;
-			m.seq = in.len ? s->first_seq : 0;
+			m.start_ns = in.len ? s->win->first_ns : s->last_ns;
+			m.seq = in.len ? s->win->first_seq : 0;
 			m.end_ns = s->last_ns;
 			if (in.len) {
 				count(c->env, RS_C_STREAM_PARSED, in.len);
@@ -605,7 +606,11 @@ out:
 void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data *ev, rs_msg_fn fn,
 		void *arg)
 {
-	struct ctx c = { .l7 = l7, .env = env, .fn = fn, .arg = arg };
+	struct ctx c = { .l7 = l7,
+			 .env = env,
+			 .conn = ev->conn | (ev->source == RS_SRC_TLS ? RS_POLICY_PLAIN : 0),
+			 .fn = fn,
+			 .arg = arg };
 	enum rs_ev_dir dir = ev->dir == RS_DIR_OUT ? RS_DIR_OUT : RS_DIR_IN;
 	struct rs_stream *s = &l7->s[dir];
 	struct str data = { (const char *)ev->data, ev->h.flags & RS_EVF_NODATA ? 0 : ev->cap };
@@ -613,7 +618,6 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 			    ev->tail_len < RS_TAIL_LEN ? ev->tail_len : RS_TAIL_LEN };
 	uint64_t off = ev->off, len = ev->len;
 
-	l7->conn = ev->conn | (ev->source == RS_SRC_TLS ? RS_POLICY_PLAIN : 0);
 	count(env, RS_C_STREAM_BYTES, len);
 	if (off < s->next) {
 		uint64_t late = s->next - off < len ? s->next - off : len;
@@ -664,8 +668,8 @@ static void end(struct ctx *c, enum rs_ev_dir dir)
 			take_off(s, &m);
 			m.flags |= RS_MSGF_ABORTED;
 		}
-		m.start_ns = in.len ? s->first_ns : s->last_ns;
-		m.seq = in.len ? s->first_seq : 0;
+		m.start_ns = in.len ? s->win->first_ns : s->last_ns;
+		m.seq = in.len ? s->win->first_seq : 0;
 		/* A message that was broken off lasted until then. */
 		m.end_ns = m.flags & RS_MSGF_ABORTED ? c->ts_ns : s->last_ns;
 		if (m.type == RS_MSG_REQUEST_END || m.type == RS_MSG_RESPONSE_END)

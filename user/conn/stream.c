@@ -59,6 +59,8 @@ int rs_stream_hold(struct rs_stream *s, struct rs_windows *w, struct str bytes)
 		if (win) {
 			memcpy(bigger->data, win->data + win->pos, have);
 			bigger->len = win->len;
+			bigger->first_ns = win->first_ns;
+			bigger->first_seq = win->first_seq;
 			rs_pool_put(&w->pool[win->cls], win);
 		}
 		s->win = win = bigger;

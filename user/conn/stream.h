@@ -21,10 +21,12 @@
 #define RS_WINDOW_MAX	  (RS_HEAD_MAX + RS_CAP_MAX)
 
 struct rs_window {
-	uint32_t pos; /* first byte held */
-	uint32_t len; /* bytes held */
-	uint32_t cap; /* of data[] */
-	uint32_t cls; /* pool it came from */
+	uint32_t pos;	    /* first byte held */
+	uint32_t len;	    /* bytes held */
+	uint32_t cap;	    /* of data[] */
+	uint32_t cls;	    /* pool it came from */
+	uint64_t first_ns;  /* the user's: time of the record with the first held byte */
+	uint32_t first_seq; /* the user's: TCP sequence number of the first held byte, or 0 */
 	char data[];
 };
 
@@ -32,21 +34,21 @@ struct rs_windows {
 	struct rs_pool pool[RS_WINDOW_CLASSES];
 };
 
+/* One cache line. */
 struct rs_stream {
 	uint64_t next;	       /* offset of the next byte to come */
 	uint64_t skip;	       /* bytes from there on that the parser does not want to see */
 	struct rs_window *win; /* held bytes; NULL: none */
-	uint64_t first_ns;     /* time of the record with the first held byte */
 	uint64_t last_ns;      /* of the last record */
 	uint64_t lost_ns;      /* when bytes were last missing that were needed; 0: never */
 	uint64_t last_task;    /* what its thread ran (struct rs_ev_task) */
-	uint32_t first_seq;    /* TCP sequence number of the first held byte, or 0 */
 	uint32_t last_tgid;    /* who moved the last record */
 	uint32_t last_tid;
 	bool out_of_step; /* looking for the start of a message */
 	bool resynced;	  /* found one: the next message says so */
 	bool ended;
 };
+_Static_assert(sizeof(struct rs_stream) == 64, "a record touches one line of it");
 
 void rs_windows_init(struct rs_windows *w);
 void rs_windows_release(struct rs_windows *w);

@@ -538,19 +538,20 @@ static void set_comm(struct rs_proc *p, struct str comm)
 	memcpy(p->comm, comm.ptr, comm.len);
 }
 
-/* Room for one more: the one longest unheard of that holds no connection. */
+/* Room for one more: the first in turn that holds no connection and was not heard of since its last turn. */
 static void evict(struct rs_procs *ps)
 {
-	struct rs_list *pos, *tmp;
+	for (uint32_t turns = 2 * ps->pool.in_use; turns; turns--) {
+		struct rs_proc *p = rs_list_entry(ps->lru.next, struct rs_proc, lru);
 
-	rs_list_for_each_safe (pos, tmp, &ps->lru) {
-		struct rs_proc *p = rs_list_entry(pos, struct rs_proc, lru);
-
-		if (p->nconns == 0 && p->nheld == 0) {
+		if (p->nconns == 0 && p->nheld == 0 && !p->used) {
 			rs_procs_gone(ps, p);
 			ps->n->v[RS_C_PROC_EVICTED]++;
 			return;
 		}
+		p->used = false;
+		rs_list_del(&p->lru);
+		rs_list_add_tail(&ps->lru, &p->lru);
 	}
 }
 
@@ -563,10 +564,7 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 		if (!p->start_ns)
 			p->start_ns = start_ns;
 		rs_procs_cgroup(ps, p, cgroup);
-		if (ps->lru.prev != &p->lru) {
-			rs_list_del(&p->lru);
-			rs_list_add_tail(&ps->lru, &p->lru);
-		}
+		p->used = true;
 		return p;
 	}
 	if (p) {
@@ -586,7 +584,7 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 	p = rs_pool_get(&ps->pool);
 	if (!p)
 		return NULL;
-	*p = (struct rs_proc){ .tgid = tgid, .start_ns = start_ns, .cgroup = cgroup };
+	*p = (struct rs_proc){ .tgid = tgid, .start_ns = start_ns, .cgroup = cgroup, .used = true };
 	rs_list_init(&p->conns);
 	rs_arena_init(&p->own_mem, 1024, 64 * 1024);
 	rs_arena_init(&p->arena, 2048, 64 * 1024);

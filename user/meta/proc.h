@@ -6,7 +6,7 @@
  * sight, from the record and, when live, from /proc, and learnt again after exec. Its resource stays
  * the same between, named by `origin`: a number that no other resource of this agent ever has.
  * A process that is not traced is only looked at as far as the rules of discovery ask.
- * Bounded: when the table is full the process longest unheard of gives way (counted).
+ * Bounded: when the table is full a process unheard of for about the longest gives way (counted).
  * Not thread-safe. Strings and attributes live until the process is learnt again or forgotten.
  */
 #ifndef RS_META_PROC_H
@@ -38,6 +38,7 @@ struct rs_proc {
 	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
 	uint32_t nconns;
 	bool exited;
+	bool used;	   /* since the table last looked for one to give up */
 	uint8_t strays;	   /* records that came though it is not traced */
 	bool described;	   /* its environment was read */
 	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
@@ -69,7 +70,7 @@ struct rs_proc {
 struct rs_procs {
 	struct rs_map by_tgid;
 	struct rs_pool pool;
-	struct rs_list lru; /* longest unheard of first */
+	struct rs_list lru; /* nearly in the order in which they were last heard of */
 	uint64_t next_origin;
 	bool live; /* read /proc */
 	struct rs_counters *n;

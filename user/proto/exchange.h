@@ -11,19 +11,36 @@
 
 /* One end of a connection. */
 struct rs_endpoint {
-	char addr[108]; /* text: IP address, Unix socket path, or empty when unknown */
-	uint16_t port;	/* 0: none */
+	uint16_t port;	 /* 0: none */
+	uint8_t at, len; /* of its address in rs_conn_info.addrs; len 0: not known */
 };
 
-/* What is known of a connection, for attributes. */
+/* What is known of a connection, for attributes. What a span of IPv4 without TLS needs is in the first 56 bytes. */
 struct rs_conn_info {
 	uint64_t id; /* socket cookie */
 	uint8_t family;
 	uint8_t l4;
-	bool tls;		   /* TLS: the protocol is in the plain text */
-	struct rs_tls_facts facts; /* with tls: what its handshake showed */
+	bool tls; /* TLS: the protocol is in the plain text */
 	struct rs_endpoint local, peer;
+	char addrs[108]; /* text: IP addresses, or the path of a Unix socket (one for both ends) */
+	struct rs_tls_facts facts; /* with tls: what its handshake showed */
 };
+
+/* An end's address: an IP address, a Unix socket's path, or empty when it is not known. e: one of i's. */
+static inline struct str rs_conn_addr(const struct rs_conn_info *i, const struct rs_endpoint *e)
+{
+	return str_of(i->addrs + e->at, e->len);
+}
+
+/* The local end's first. Cut at what there is room for. */
+static inline void rs_conn_set_addr(struct rs_conn_info *i, struct rs_endpoint *e, struct str addr)
+{
+	e->at = e == &i->local ? 0 : i->local.len;
+	addr = str_at(addr, 0, sizeof(i->addrs) - e->at);
+	e->len = (uint8_t)addr.len;
+	if (addr.len)
+		memcpy(i->addrs + e->at, addr.ptr, addr.len);
+}
 
 /* Why an exchange ended without the whole response. */
 enum rs_xend {

@@ -262,10 +262,9 @@ static uint16_t default_port(struct str scheme)
 
 /* url.full: absolute, without credentials. */
 static void describe_full(const struct rs_http *h, const struct target *t, struct str scheme,
-			  struct str at, const struct rs_endpoint *server, struct rs_build *b)
+			  struct str at, struct authority server, struct rs_build *b)
 {
 	struct text url;
-	struct str addr = str_c(server->addr);
 
 	if (str_eq(h->method, STR("CONNECT")) && !t->path.len)
 		return; /* asks for a connection: there is no resource to name */
@@ -278,15 +277,15 @@ static void describe_full(const struct rs_http *h, const struct target *t, struc
 		put(&url, STR("REDACTED:REDACTED@"));
 	if (at.len) {
 		put(&url, at);
-	} else if (addr.len && server->port) {
-		bool v6 = str_find(addr, ':') < addr.len;
+	} else if (server.host.len && server.port) {
+		bool v6 = str_find(server.host, ':') < server.host.len;
 
 		put(&url, v6 ? STR("[") : STR_NONE);
-		put(&url, addr);
+		put(&url, server.host);
 		put(&url, v6 ? STR("]") : STR_NONE);
-		if (server->port != default_port(scheme)) {
+		if (server.port != default_port(scheme)) {
 			put(&url, STR(":"));
-			put_number(&url, server->port);
+			put_number(&url, server.port);
 		}
 	} else {
 		return; /* a Unix socket and no Host: no URL names it */
@@ -321,7 +320,7 @@ static void describe_server(const struct rs_exchange *x, const struct rs_http *h
 	if (!a.host.len && client && x->peer_is_name)
 		a = (struct authority){ x->peer, server->port };
 	else if (!a.host.len)
-		a = (struct authority){ str_c(server->addr), server->port };
+		a = (struct authority){ rs_conn_addr(x->conn, server), server->port };
 	else if (!a.port)
 		a.port = default_port(scheme_of(x, h, t));
 	if (!a.host.len)
@@ -345,7 +344,10 @@ static void describe_url(const struct rs_exchange *x, const struct rs_http *h, s
 	struct str scheme = scheme_of(x, h, &t);
 
 	if (x->role == RS_ROLE_CLIENT) {
-		describe_full(h, &t, scheme, first_of(t.authority, h->host), &x->conn->peer, b);
+		describe_full(h, &t, scheme, first_of(t.authority, h->host),
+			      (struct authority){ rs_conn_addr(x->conn, &x->conn->peer),
+						  x->conn->peer.port },
+			      b);
 	} else {
 		rs_build_str(b, RS_K_URL_SCHEME, scheme);
 		if (t.path.len || (h->target.len && !str_eq(h->method, STR("CONNECT"))))
@@ -433,17 +435,17 @@ void rs_http_describe_client(const struct rs_exchange *x, const struct rs_http *
 	struct authority a = authority(node);
 
 	if (!a.host.len || str_ieq(a.host, STR("unknown")))
-		a.host = str_c(x->conn->peer.addr);
+		a.host = rs_conn_addr(x->conn, &x->conn->peer);
 	if (a.host.len)
 		rs_build_str(b, RS_K_CLIENT_ADDRESS, a.host);
 	if (h->user_agent.len)
 		describe_agent(h->user_agent, b);
 }
 
-static void describe_endpoint(const struct rs_endpoint *e, enum rs_known_key addr,
-			      enum rs_known_key port, struct rs_build *b)
+static void describe_endpoint(const struct rs_conn_info *conn, const struct rs_endpoint *e,
+			      enum rs_known_key addr, enum rs_known_key port, struct rs_build *b)
 {
-	struct str s = str_c(e->addr);
+	struct str s = rs_conn_addr(conn, e);
 
 	if (s.len)
 		rs_build_str(b, addr, s);
@@ -470,8 +472,9 @@ void rs_http_describe_network(const struct rs_conn_info *conn, struct str versio
 	case RS_FAMILY_UNKNOWN:
 		break;
 	}
-	describe_endpoint(&conn->peer, RS_K_NETWORK_PEER_ADDRESS, RS_K_NETWORK_PEER_PORT, b);
-	describe_endpoint(&conn->local, RS_K_NETWORK_LOCAL_ADDRESS, RS_K_NETWORK_LOCAL_PORT, b);
+	describe_endpoint(conn, &conn->peer, RS_K_NETWORK_PEER_ADDRESS, RS_K_NETWORK_PEER_PORT, b);
+	describe_endpoint(conn, &conn->local, RS_K_NETWORK_LOCAL_ADDRESS, RS_K_NETWORK_LOCAL_PORT,
+			  b);
 	if (conn->tls)
 		rs_tls_describe(&conn->facts, b);
 }

@@ -49,13 +49,14 @@ struct run {
 	uint8_t pad_;
 };
 
+/* Without pipelining all that is used is in the first 64 bytes. */
 struct http1 {
-	struct dir d[2]; /* by enum rs_ev_dir */
-	struct run runs[RUNS];
+	struct dir d[2];		/* by enum rs_ev_dir */
+	const struct rs_redact *redact; /* NULL: no header field is asked for */
 	uint8_t first, nruns;
 	uint8_t early; /* responses seen before their requests: another thread of a client was faster */
-	const struct rs_redact *redact; /* NULL: no header field is asked for */
-	bool in_step;			/* every request since the first one was seen */
+	bool in_step; /* every request since the first one was seen */
+	struct run runs[RUNS];
 };
 
 /* Bytes of a method at most. The longest registered one has 17. */
@@ -102,8 +103,8 @@ static enum kind pop_kind(struct http1 *h, bool *ret_orphan)
 		return KIND_PLAIN;
 	kind = (enum kind)r->kind;
 	if (--r->n == 0) {
-		h->first = (uint8_t)((h->first + 1u) % RUNS);
 		h->nruns--;
+		h->first = h->nruns ? (uint8_t)((h->first + 1u) % RUNS) : 0;
 	}
 	return kind;
 }

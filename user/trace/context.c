@@ -200,14 +200,15 @@ static bool told(struct rs_conn *c, enum rs_ev_context_kind kind, struct rs_wire
 {
 	struct rs_told *t = &c->told[kind];
 
-	if (!t->set)
+	if (!(c->told_set & 1u << kind))
 		return false;
 	*ret = (struct rs_wire_ctx){ .flags = t->flags & (RS_TRACE_SAMPLED | RS_TRACE_RANDOM),
 				     .format = RS_PROP_COUNT };
 	memcpy(ret->trace_id, t->trace_id, sizeof(ret->trace_id));
 	memcpy(ret->span_id, t->span_id, sizeof(ret->span_id));
 	/* An id is one request's; a thread's active span may be several ones'. */
-	t->set = kind == RS_CONTEXT_SDK;
+	if (kind != RS_CONTEXT_SDK)
+		c->told_set &= (uint8_t) ~(1u << kind);
 	return true;
 }
 
@@ -217,12 +218,10 @@ static bool peer_local(struct rs_conn *c)
 	const struct rs_conn_info *i = &c->info;
 
 	if (!c->peer_local) {
-		bool same = i->peer.addr[0] && strcmp(i->peer.addr, i->local.addr) == 0;
+		bool same = i->peer.len &&
+			    str_eq(rs_conn_addr(i, &i->peer), rs_conn_addr(i, &i->local));
 
-		c->peer_local = same || strncmp(i->peer.addr, "127.", 4) == 0 ||
-						strcmp(i->peer.addr, "::1") == 0
-					? 1
-					: 2;
+		c->peer_local = same || rs_conn_loopback(i, &i->peer) ? 1 : 2;
 	}
 	return c->peer_local == 1;
 }
@@ -399,7 +398,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	struct rs_wire_ctx ctx, sdk, *wire = NULL, *in;
 	struct rs_connect *k =
 		o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
-	uint64_t caller = o->conn->caller ? o->conn->caller : k ? k->caller : 0;
+	uint64_t caller = o->conn->has_caller ? o->conn->caller : k ? k->caller : 0;
 	struct rs_open *doubt, *parent, *server, *opener;
 	struct rs_thread *th;
 	bool by_sdk;
@@ -416,7 +415,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 		caller = rs_thread_asks(&t->threads, m->tgid, m->task, m->id);
 	if (caller)
 		o->x.task = caller;
-	o->conn->caller = 0;
+	o->conn->has_caller = false;
 	opener = k ? k->opener : NULL;
 	parent = find_parent(t, o, m, in, opener, &doubt);
 	if (k && k->done_ns)
@@ -571,10 +570,12 @@ void rs_trace_task(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_tas
 			break;
 		}
 		k = c ? NULL : rs_connect_find(&t->connects, ev->conn);
-		if (c)
+		if (c) {
 			c->caller = ev->task;
-		else if (k)
+			c->has_caller = ev->task != 0;
+		} else if (k) {
 			k->caller = ev->task;
+		}
 		break;
 	case RS_TASK_SERVES:
 		o = c ? serving(c, ev->stream) : NULL;

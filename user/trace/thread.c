@@ -48,6 +48,8 @@ void rs_thread_leave(struct rs_open *o)
 
 static void give_back(struct rs_thread *th)
 {
+	if (!th->lent)
+		return;
 	rs_list_del(&th->of_lent);
 	th->lent = NULL;
 }
@@ -142,6 +144,20 @@ void rs_thread_reclaim(struct rs_threads *ts, struct rs_open *o)
 	}
 }
 
+/* The first in turn that was not used since its last turn, of one at least. */
+static struct rs_thread *oldest(struct rs_threads *ts)
+{
+	for (;;) {
+		struct rs_thread *th = rs_list_entry(ts->lru.next, struct rs_thread, lru);
+
+		if (!th->used)
+			return th;
+		th->used = false;
+		rs_list_del(&th->lru);
+		rs_list_add_tail(&ts->lru, &th->lru);
+	}
+}
+
 struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t id)
 {
 	struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));
@@ -149,7 +165,7 @@ struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t i
 	if (!th) {
 		th = rs_pool_get(&ts->pool);
 		if (!th && !rs_list_empty(&ts->lru)) {
-			rs_thread_forget(ts, rs_list_entry(ts->lru.next, struct rs_thread, lru));
+			rs_thread_forget(ts, oldest(ts));
 			th = rs_pool_get(&ts->pool);
 			ts->n->v[RS_C_TRACE_THREADS_EVICTED]++;
 		}
@@ -160,13 +176,14 @@ struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t i
 			rs_pool_put(&ts->pool, th);
 			return NULL;
 		}
+		rs_list_add_tail(&ts->lru, &th->lru);
 	} else if (th->tgid != tgid || th->id != id) { /* the number is in use again */
 		forget_all(ts, th);
 		rs_list_del(&th->lru);
 		reset(th, tgid, id);
+		rs_list_add_tail(&ts->lru, &th->lru);
 	}
-	rs_list_del(&th->lru);
-	rs_list_add_tail(&ts->lru, &th->lru);
+	th->used = true;
 	return th;
 }
 

@@ -33,13 +33,14 @@
 struct rs_thread {
 	uint64_t id; /* rs_thread_id() */
 	uint32_t tgid;
-	uint32_t ndark;	     /* of open, how many are dark */
-	uint64_t maker;	     /* a task: who made it; 0: not known */
-	bool hands_off;	     /* a task: another answered a request that it had read */
-	struct rs_open *at;  /* or NULL */
-	struct rs_list open; /* rs_open.of_thread: requests it serves, last heard of last */
+	uint32_t ndark;	      /* of open, how many are dark */
+	struct rs_open *at;   /* or NULL */
+	struct rs_list open;  /* rs_open.of_thread: requests it serves, last heard of last */
+	struct rs_open *lent; /* its maker's request, or NULL */
+	uint64_t maker;	      /* a task: who made it; 0: not known */
+	bool hands_off;	      /* a task: another answered a request that it had read */
+	bool used;	      /* since the table last looked for one to give up */
 	struct rs_list lru;
-	struct rs_open *lent;	  /* its maker's request, or NULL */
 	struct rs_list of_lent;	  /* in lent->borrowers */
 	struct rs_list asks;	  /* struct rs_ask, oldest first */
 	struct rs_attempt failed; /* the last call that failed, made for no known request */
@@ -60,7 +61,7 @@ struct rs_ask {
 struct rs_threads {
 	struct rs_map by_id;
 	struct rs_pool pool, asks;
-	struct rs_list lru; /* longest unused first */
+	struct rs_list lru; /* nearly in the order of their last use */
 	struct rs_counters *n;
 };
 
@@ -76,7 +77,7 @@ static inline uint64_t rs_thread_id(uint32_t tid, uint64_t task)
 
 /* NULL when nothing is known of it, or when the id belonged to another process. tgid 0: any (of a thread). */
 struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uint64_t id);
-/* Made when it is new; the one unused for longest gives way (counted). NULL without memory. */
+/* Made when it is new; one unused for about the longest gives way (counted). NULL without memory. */
 struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t id);
 
 /* The thread now is at o, a server's open exchange, or at nothing known (NULL). */
