@@ -244,6 +244,8 @@ static void add_exporters(struct rs_status *s, const struct rs_agent_view *v)
 		to->retried = e->retried;
 		to->uncertain = e->uncertain;
 		to->spool_bytes = rs_spool_bytes(e->spool);
+		to->buffer_bytes = e->pool.in_use;
+		to->buffer_bytes_high = e->pool.high;
 		to->requests = e->requests;
 		for (int k = 0; k < RS_LOSS_COUNT; k++) {
 			to->failed += e->lost[k];
@@ -271,6 +273,8 @@ static void add_exporter(struct rs_status *s, const struct rs_agent_view *v)
 	to->sent = o->sent;
 	to->failed = o->failed;
 	to->queued = v->pl->batch.nspans;
+	to->buffer_bytes = o->pool.in_use;
+	to->buffer_bytes_high = o->pool.high;
 	to->last_success_age_ns = age(v->now_ns, o->last_ok_ns);
 	to->last_error_age_ns = age(v->now_ns, o->last_err_ns);
 	to->last_error = o->err ? strerror(-o->err) : "";

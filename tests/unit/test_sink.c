@@ -161,6 +161,38 @@ static void trims(void **st)
 	rs_bufpool_release(&pool);
 }
 
+/* By the clock: what was free for a whole period goes, what is used in it stays; the most ever used is kept in mind. */
+static void trims_in_time(void **st)
+{
+	const uint64_t start = 5000, period = RS_BUFPOOL_QUIET_NS;
+	struct rs_buf *big, *small;
+	struct rs_bufpool pool;
+
+	(void)st;
+	assert_int_equal(rs_bufpool_init(&pool, 0), 0);
+	rs_bufpool_tick(&pool, start);
+	assert_int_equal(rs_bufpool_get(&pool, 1000000, &big), 0);
+	assert_int_equal(rs_bufpool_get(&pool, 1000, &small), 0);
+	assert_int_equal(pool.in_use, (1 << 20) + (1 << 12));
+	rs_bufpool_put(&pool, big);
+	rs_bufpool_put(&pool, small);
+	assert_int_equal(pool.in_use, 0);
+	assert_int_equal(pool.high, (1 << 20) + (1 << 12));
+	rs_bufpool_tick(&pool, start + period - 1);
+	rs_bufpool_tick(&pool, start + period);
+	assert_int_equal(pool.held, (1 << 20) + (1 << 12));
+	assert_int_equal(rs_bufpool_get(&pool, 1000, &small), 0);
+	rs_bufpool_put(&pool, small);
+	rs_bufpool_tick(&pool, start + 2 * period - 1);
+	assert_int_equal(pool.held, (1 << 20) + (1 << 12));
+	rs_bufpool_tick(&pool, start + 2 * period);
+	assert_int_equal(pool.held, 1 << 12);
+	rs_bufpool_tick(&pool, start + 3 * period);
+	assert_int_equal(pool.held, 0);
+	assert_int_equal(pool.high, (1 << 20) + (1 << 12));
+	rs_bufpool_release(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +200,7 @@ int main(void)
 		cmocka_unit_test(no_reuse_under_send),
 		cmocka_unit_test(rollback),
 		cmocka_unit_test(trims),
+		cmocka_unit_test(trims_in_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

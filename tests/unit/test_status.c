@@ -182,7 +182,7 @@ static void test_dump(void **state)
 	assert_has(text, "ledger\tkernel\tring_full\tdropped\t10\n");
 	assert_has(
 		text,
-		"exporter\tfile\t/x\tfailing\t0\t0\t0\t\tNo space left on device\t1000000\t\t0\t0\t0\t0\n");
+		"exporter\tfile\t/x\tfailing\t0\t0\t0\t\tNo space left on device\t1000000\t\t0\t0\t0\t0\t0\t0\n");
 	free(text);
 	free((char *)json.ptr);
 	rs_status_release(&s);

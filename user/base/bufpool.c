@@ -125,6 +125,15 @@ void rs_bufpool_trim(struct rs_bufpool *p)
 	}
 }
 
+void rs_bufpool_tick(struct rs_bufpool *p, uint64_t now_ns)
+{
+	if (now_ns < p->trim_ns)
+		return;
+	if (p->trim_ns)
+		rs_bufpool_trim(p);
+	p->trim_ns = now_ns + RS_BUFPOOL_QUIET_NS;
+}
+
 void rs_payload_release(struct rs_payload *pl)
 {
 	for (int i = 0; i < pl->niov; i++)

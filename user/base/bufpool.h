@@ -2,8 +2,8 @@
 /*
  * bufpool — large buffers of power-of-two sizes that are kept for reuse, and messages made of them.
  *
- * Bounded by `limit`. Nothing is allocated or unmapped in steady state; rs_bufpool_trim(), called once
- * per quiet period, frees what was not needed since the last call.
+ * Bounded by `limit`. Nothing is allocated or unmapped in steady state; rs_bufpool_tick() frees, once per
+ * RS_BUFPOOL_QUIET_NS, what was free all that time.
  * A payload owns its buffers until rs_payload_release(): no buffer is reused under a running send.
  * Not thread-safe.
  */
@@ -17,6 +17,8 @@
 #define RS_BUF_MIN_SHIFT 12	    /* 4 KiB: the smallest buffer */
 #define RS_BUF_CLASSES	 15	    /* … to 64 MiB */
 #define RS_BUF_SCRATCH	 (1u << 16) /* bytes of the scratch buffer, its head included */
+
+#define RS_BUFPOOL_QUIET_NS 10000000000ull
 
 struct rs_buf {
 	struct rs_buf *next; /* in its class's free list */
@@ -36,13 +38,17 @@ struct rs_bufpool {
 	uint64_t made;		      /* buffers allocated: stands still in steady state */
 	uint64_t grown;		      /* buffers that a message outgrew */
 	uint64_t refused;	      /* wishes refused at the limit */
+	uint64_t trim_ns;	      /* when rs_bufpool_tick() trims next; 0: it was never called */
 };
 
 /* limit: bytes at most (0: none). 0 or -ENOMEM. */
 int rs_bufpool_init(struct rs_bufpool *p, size_t limit);
 /* All buffers have been given back. */
 void rs_bufpool_release(struct rs_bufpool *p);
+/* Frees as many buffers of each size as were free all the time since the last call. */
 void rs_bufpool_trim(struct rs_bufpool *p);
+/* Time passes (any clock that does not go back): trims when it is due. */
+void rs_bufpool_tick(struct rs_bufpool *p, uint64_t now_ns);
 
 /* A buffer with cap >= bytes. 0, -EFBIG (no class is so big), -ENOBUFS (limit) or -ENOMEM. */
 int rs_bufpool_get(struct rs_bufpool *p, size_t bytes, struct rs_buf **ret);

@@ -429,6 +429,7 @@ void rs_exporter_tick(struct rs_exporter *e, uint64_t now_ns)
 {
 	if (e->ops->tick)
 		e->ops->tick(e, now_ns);
+	rs_bufpool_tick(&e->pool, now_ns);
 	kick(e);
 }
 

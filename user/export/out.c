@@ -176,6 +176,7 @@ int rs_out_batch(struct rs_out *o, const struct rs_batch *b)
 
 int rs_out_tick(struct rs_out *o, uint64_t now_ns)
 {
+	rs_bufpool_tick(&o->pool, now_ns);
 	return o->text ? rs_text_tick(o->text, now_ns) : 0;
 }
 

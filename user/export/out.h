@@ -40,7 +40,7 @@ int rs_out_open(struct rs_out *o, const char *format, const char *path, bool app
 /* Writes the batch. 0 or -errno (also in o->err). */
 int rs_out_batch(struct rs_out *o, const struct rs_batch *b);
 
-/* Time passes: prints what text output holds back. 0 or -errno. */
+/* Time passes: prints what text output holds back, frees buffers long unused. 0 or -errno. */
 int rs_out_tick(struct rs_out *o, uint64_t now_ns);
 
 /* Prints what is held back, without waiting for more. 0 or -errno. */

@@ -194,6 +194,8 @@ static json_t *exporters(const struct rs_status *s)
 		set_num(o, "queue_bytes", e->queue_bytes);
 		set_num(o, "queue_max_bytes", e->queue_max_bytes);
 		set_num(o, "spool_bytes", e->spool_bytes);
+		set_num(o, "buffer_bytes", e->buffer_bytes);
+		set_num(o, "buffer_bytes_high", e->buffer_bytes_high);
 		set_num(o, "retried", e->retried);
 		set_num(o, "uncertain", e->uncertain);
 		set_num(o, "requests", e->requests);

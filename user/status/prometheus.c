@@ -79,6 +79,10 @@ static void exporters(FILE *f, const struct rs_status *s)
 		 queue_bytes);
 	EXPORTER(f, s, "ringspan_exporter_spool_bytes", "gauge", "Disk of what waits.",
 		 spool_bytes);
+	EXPORTER(f, s, "ringspan_exporter_buffer_bytes", "gauge",
+		 "Memory of encoders' buffers that are in use.", buffer_bytes);
+	EXPORTER(f, s, "ringspan_exporter_buffer_bytes_high", "gauge",
+		 "The most of them that were ever in use.", buffer_bytes_high);
 	head(f, "ringspan_exporter_lost_spans_total", "counter", "Spans lost, by cause.");
 	for (const struct rs_status_exporter *e = s->exporters; e; e = e->next) {
 		for (int i = 0; i < RS_STATUS_LOSSES && e->lost[i].name; i++) {

@@ -22,7 +22,7 @@
  *   protocols[{name, connections, requests, spans, errors}]
  *   ledger[{stage, name, kind, value, help, remedy}]     kind: in, out, dropped, held, info
  *   exporters[{name, target, protocol, state, sent, failed, lost{cause: spans}, queued, queue_bytes,
- *              queue_max_bytes, spool_bytes, retried, uncertain, requests, last_success_age_ns,
+ *              queue_max_bytes, spool_bytes, buffer_bytes, buffer_bytes_high, retried, uncertain, requests, last_success_age_ns,
  *              last_error, last_error_age_ns}]           state: ok, failing, idle
  *   kubernetes{source, target, node, synced, failing, pods, deleted_pods, peers, last_success_age_ns, last_error,
  *              last_error_age_ns}                        absent without a source of pods
@@ -103,6 +103,7 @@ struct rs_status_exporter {
 	uint64_t sent, failed, queued; /* spans */
 	uint64_t retried, uncertain, requests;
 	uint64_t queue_bytes, queue_max_bytes, spool_bytes;
+	uint64_t buffer_bytes, buffer_bytes_high; /* encoded and in use, now and most ever */
 	struct {
 		const char *name; /* NULL: none left */
 		uint64_t spans;

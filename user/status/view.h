@@ -62,7 +62,7 @@ int rs_view_text(struct rs_view *v, struct str json, FILE *out);
  *   protocol  name connections requests spans errors
  *   ledger    stage name kind value
  *   exporter  name target state sent failed queued last_success_age_ns last_error last_error_age_ns
- *             protocol retried uncertain queue_bytes spool_bytes
+ *             protocol retried uncertain queue_bytes spool_bytes buffer_bytes buffer_bytes_high
  *   usage     cpu_user_ns cpu_system_ns rss_bytes map_bytes bpf_run_ns bpf_runs
  *   service   service kind spans errors p50_ns p99_ns
  *   rights    capabilities no_new_privs seccomp refused_calls

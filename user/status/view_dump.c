@@ -57,7 +57,7 @@ int rs_view_dump(struct str json, FILE *out)
 	dump_list(out, "exporter", json_object_get(o, "exporters"),
 		  KEYS("name", "target", "state", "sent", "failed", "queued", "last_success_age_ns",
 		       "last_error", "last_error_age_ns", "protocol", "retried", "uncertain",
-		       "queue_bytes", "spool_bytes"));
+		       "queue_bytes", "spool_bytes", "buffer_bytes", "buffer_bytes_high"));
 	dump_row(out, "usage", json_object_get(o, "usage"),
 		 KEYS("cpu_user_ns", "cpu_system_ns", "rss_bytes", "map_bytes", "bpf_run_ns",
 		      "bpf_runs"));
