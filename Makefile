@@ -404,11 +404,14 @@ deb: all ## Debian package: build/ringspan_VERSION_ARCH.deb
 	$(Q)deploy/deb/build build/deb $(VERSION) build/ringspan_$(VERSION)_$(DEB_ARCH).deb
 check-deploy: all ## chart, manifests, image, package, unit, examples, without a cluster (T=name)
 	$(Q)$(DIFF_PYTHON) tests/deploy/check_deploy.py $(T)
-build/gateway: $(wildcard tests/deploy/collector/*)
-	$(Q)cd tests/deploy/collector && go build -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
-check-gateway: all build/gateway ## deploy/examples/otel-gateway in a real Collector, built here (Go, network, minutes)
-	$(Q)$(DIFF_PYTHON) tests/deploy/check_deploy.py gateway
-.PHONY: check-deploy check-gateway
+# Programs of others, from Go modules: an OpenTelemetry Collector, the Datadog agent's tracing half.
+build/collector: $(wildcard tests/collector/*)
+	$(call msg,GO,$@)
+	$(Q)cd tests/collector && go build -trimpath -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$@ .
+build/traceagent: $(wildcard tests/deploy/traceagent/* tests/deploy/traceagent/*/*)
+	$(call msg,GO,$@)
+	$(Q)cd tests/deploy/traceagent && go build -trimpath -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$@ .
+.PHONY: check-deploy
 # The image on a real one-node Kubernetes.
 $(B)/app: tests/deploy/app.c
 	$(call msg,LINK,$@)

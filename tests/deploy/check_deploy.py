@@ -282,10 +282,119 @@ def unit_is_hardened():
 
 # -- the other programs ----------------------------------------------------------------------------------------------
 
-DATADOG_KEYS = {  # https://docs.datadoghq.com/agent: config_template.yaml
-    "api_key": str, "site": str, "apm_config": {
-        "enabled": bool, "receiver_port": int, "receiver_socket": str, "apm_non_local_traffic": bool,
-        "max_traces_per_second": (int, float)}}
+
+def built(name):
+    """build/NAME, a program that is built of Go modules; Skipped where they cannot be had."""
+    if not shutil.which("go"):
+        raise Skipped("no Go compiler")
+    done = run("make", "-s", "-C", TOP, f"build/{name}", ok=False, timeout=1500)
+    if done.returncode:
+        raise Skipped(f"{name} cannot be built: {done.stderr.strip()[-300:]}")
+    return f"{TOP}/build/{name}"
+
+
+def free_ports(n):
+    held = [socket.socket() for _ in range(n)]
+    for s in held:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+def wait_for(what, condition, process, log):
+    end = time.monotonic() + 60
+    while not condition():
+        if process.poll() is not None or time.monotonic() > end:
+            with open(log, encoding="utf-8") as f:
+                raise Failed(f"{what}: exit {process.poll()}: {f.read()[-800:]}")
+        time.sleep(0.05)
+
+
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def script(*requests):
+    """(trace id, path, status) each, one connection each, as an event script."""
+    records = []
+    for i, (trace, path, status) in enumerate(requests):
+        base = {"conn": i + 1, "pid": 7, "tid": 7}
+        head = f"GET /{path} HTTP/1.1\r\nHost: a\r\ntraceparent: 00-{trace}-00000000000000aa-01\r\n\r\n"
+        records += [
+            {**base, "t": 10000 * i + 1000, "type": "open", "comm": "shop", "role": "server", "family": "inet",
+             "local": "10.0.0.1:80", "peer": f"10.0.0.2:{4000 + i}"},
+            {**base, "t": 10000 * i + 2000, "type": "data", "dir": "in", "text": head},
+            {**base, "t": 10000 * i + 5000, "type": "data", "dir": "out",
+             "text": f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"}]
+    return "".join(json.dumps(r) + "\n" for r in records)
+
+
+def send(directory, requests, *options):
+    with open(directory + "/script.jsonl", "w", encoding="utf-8") as f:
+        f.write(script(*requests))
+    run(RINGSPAN, "replay", f.name, "--drain-time", "30s", *options)
+
+
+def flat(values, prefix=""):
+    for key, value in values.items():
+        yield from flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+
+
+class DatadogAgent:
+    """The Datadog agent's own code with a configuration (tests/deploy/traceagent): what it made of it, what it sent."""
+
+    def __init__(self, config, directory, **env):
+        self.log = directory + "/agent.log"
+        self.out = directory + "/agent.out"
+        with open(self.log, "w", encoding="utf-8") as log, open(self.out, "w", encoding="utf-8") as out:
+            clean = {k: v for k, v in os.environ.items() if not k.startswith("DD_")}
+            self.process = subprocess.Popen([built("traceagent"), config], stdout=out, stderr=log, env={**clean, **env})
+
+    def said(self):
+        with open(self.out, encoding="utf-8") as f:
+            return [json.loads(line) for line in f if line.endswith("\n")]
+
+    def __enter__(self):
+        wait_for("the Datadog agent says nothing", self.said, self.process, self.log)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(30)
+
+
+def datadog_agent_takes_it():
+    """The Datadog agent's configuration package understands all of the file; its trace agent, started by it, takes spans in
+    each version of its protocol, over TCP and the socket, and sends them on. Only place and port are the test's."""
+    example = EXAMPLES + "/datadog/datadog.yaml"
+    with open(example, encoding="utf-8") as f:
+        asked = yaml.safe_load(f)
+    port, = free_ports(1)
+    with tempfile.TemporaryDirectory() as d:
+        with DatadogAgent(example, d, DD_APM_RECEIVER_PORT=str(port), DD_APM_RECEIVER_SOCKET=d + "/apm.socket") as agent:
+            config = agent.said()[0]
+            expect("apm_config.receiver_prot" not in config, "the agent says that it knows anything")
+            for key, value in flat(asked):
+                expect(key in config, f"{key} is no key of the agent's")
+                expect(key.startswith("apm_config.receiver_") or config[key] == value, f"{key}: {config[key]}, not {value}")
+            wait_for("the trace agent does not listen", lambda: listens(port) and os.path.exists(d + "/apm.socket"),
+                     agent.process, agent.log)
+            wanted = {}
+            for place in (f"http://127.0.0.1:{port}", f"unix://{d}/apm.socket"):
+                for version in ("0.4", "0.5", "1.0"):
+                    trace = len(wanted) + 1
+                    wanted[str(trace)] = f"/v{trace}"
+                    send(d, [(f"{trace:032x}", f"v{trace}", 500)], "--exporter", "datadog", "--dd-url", place,
+                         "--dd-protocol", version)
+            wait_for("not all came through", lambda: len(agent.said()) > len(wanted), agent.process, agent.log)
+            spans = agent.said()[1:]
+            expect({s["trace_id"]: s["meta"]["url.path"] for s in spans} == wanted, spans)
+            expect(all(s["key"] == asked["api_key"] and s["error"] == 1 and s["service"] == "shop" for s in spans), spans)
+
+
 DATADOG_VALUES = {  # https://github.com/DataDog/helm-charts: charts/datadog/values.yaml
     "datadog": {"apiKeyExistingSecret": str, "site": str, "apm": {"portEnabled": bool, "port": int}, "logs": {"enabled": bool}},
     "agents": {"enabled": bool}}
@@ -300,11 +409,10 @@ def known(value, keys, where):
             expect(isinstance(inner, keys[key]), f"{where}.{key}: {inner!r}")
 
 
-def datadog_files_have_documented_keys():
-    """The agent itself cannot be had here: this is no run of it."""
-    for name, keys in (("datadog.yaml", DATADOG_KEYS), ("datadog-values.yaml", DATADOG_VALUES)):
-        with open(f"{EXAMPLES}/datadog/{name}", encoding="utf-8") as f:
-            known(yaml.safe_load(f), keys, name)
+def datadog_values_are_documented():
+    """Their chart cannot be had here: its keys, as documented."""
+    with open(f"{EXAMPLES}/datadog/datadog-values.yaml", encoding="utf-8") as f:
+        known(yaml.safe_load(f), DATADOG_VALUES, "datadog-values.yaml")
 
 
 def gateway_objects_are_valid():
@@ -313,14 +421,6 @@ def gateway_objects_are_valid():
     for values in ("otel-gateway", "datadog"):
         docs = documents(template("-f", f"{EXAMPLES}/{values}/values.yaml"))
         expect(validate(docs) == [], validate(docs))
-
-
-def gateway():
-    """The Collector with the examples' components, built once; Skipped without."""
-    path = os.environ.get("RINGSPAN_GATEWAY", os.path.join(TOP, "build", "gateway"))
-    if not os.path.exists(path):
-        raise Skipped("no Collector with these components: make build/gateway (minutes)")
-    return path
 
 
 class Backend(http.server.BaseHTTPRequestHandler):
@@ -342,61 +442,36 @@ class Backend(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def script(trace, service, status):
-    """A request with that trace id, as an event script."""
-    head = f"GET /{service} HTTP/1.1\r\nHost: a\r\ntraceparent: 00-{trace}-00000000000000aa-01\r\n\r\n"
-    return "\n".join(json.dumps(r) for r in (
-        {"t": 1000, "type": "open", "conn": 1, "pid": 7, "tid": 7, "comm": service, "role": "server", "family": "inet",
-         "local": "10.0.0.1:80", "peer": "10.0.0.2:4000"},
-        {"t": 2000, "type": "data", "conn": 1, "pid": 7, "tid": 7, "dir": "in", "text": head},
-        {"t": 5000, "type": "data", "conn": 1, "pid": 7, "tid": 7, "dir": "out",
-         "text": f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"})) + "\n"
-
-
 def gateway_samples_whole_traces():
-    """Both tiers, started with the files as they are. A trace comes in two halves through the balancer, one with an error:
+    """Both tiers, started with the files as they are. A trace comes in two messages through the balancer, one with an error:
     both arrive. Of 60 traces without an error most do not."""
-    collector = gateway()
-    ports = []
-    for _ in range(2):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            ports.append(s.getsockname()[1])
+    collector = built("collector")
+    sampler_port, port = free_ports(2)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Backend) as backend, tempfile.TemporaryDirectory() as d:
         backend.spans = []
         threading.Thread(target=backend.serve_forever, daemon=True).start()
-        env = {**os.environ, "LISTEN": "127.0.0.1", "SAMPLERS": "localhost", "SAMPLER_PORT": str(ports[1]), "PORT": str(ports[0]),
-               "DECISION_WAIT": "2s", "BACKEND": f"http://127.0.0.1:{backend.server_address[1]}"}
+        env = {**os.environ, "LISTEN": "127.0.0.1", "SAMPLERS": "127.0.0.1", "SAMPLER_PORT": str(sampler_port), "PORT": str(port),
+               "DECISION_WAIT": "3s", "BACKEND": f"http://127.0.0.1:{backend.server_address[1]}"}
         tiers = []
         try:
-            for name in ("sampler", "balancer"):
+            for name, own in (("sampler", sampler_port), ("balancer", port)):
                 config = f"{d}/{name}.yaml"
                 with open(f"{EXAMPLES}/otel-gateway/{name}.yaml", encoding="utf-8") as f, open(config, "w") as out:
                     # Each Collector's own metrics would want the same port.
                     out.write(f.read() + "  telemetry:\n    metrics:\n      level: none\n")
-                log = open(f"{d}/{name}.log", "w")
-                tiers.append(subprocess.Popen([collector, "--config", config], env=env, stdout=log, stderr=log))
-                wait_port(ports[1 if name == "sampler" else 0], tiers[-1], log.name)
-
-            def send(trace, service, status):
-                path = f"{d}/s.jsonl"
-                with open(path, "w", encoding="utf-8") as f:
-                    f.write(script(trace, service, status))
-                done = run(RINGSPAN, "replay", path, "--exporter", "otlp-grpc", "--endpoint", f"http://127.0.0.1:{ports[0]}",
-                           "--drain-time", "5s", "--seed", str(int(trace, 16) % 1000 + 1), ok=False)
-                expect(done.returncode == 0, done.stderr)
-
+                with open(f"{d}/{name}.log", "w", encoding="utf-8") as log:
+                    tiers.append(subprocess.Popen([collector, "--config", config], env=env, stdout=log, stderr=log))
+                wait_for(f"the {name} does not listen on {own}", lambda own=own: listens(own), tiers[-1], log.name)
             bad = f"{0xbad:032x}"
-            send(bad, "front", 200)
-            for i in range(60):
-                send(f"{0x1000 + i:032x}", "fine", 200)
-            send(bad, "back", 500)
-            end = time.monotonic() + 30
-            while len([s for s in backend.spans if s["trace_id"] == bad]) < 2 and time.monotonic() < end:
-                time.sleep(0.2)
-            time.sleep(1)
+            send(d, [(f"{0x1000 + i:032x}", "fine", 200) for i in range(60)] + [(bad, "front", 200), (bad, "back", 500)],
+                 "--exporter", "otlp-grpc", "--endpoint", f"http://127.0.0.1:{port}", "--batch-spans", "1")
+
+            def whole():
+                return len([s for s in list(backend.spans) if s["trace_id"] == bad]) == 2
+
+            wait_for("not all of the trace with the error arrives", whole, tiers[0], d + "/sampler.log")
             mine = sorted(s["attributes"]["url.path"] for s in backend.spans if s["trace_id"] == bad)
-            expect(mine == ["/back", "/front"], f"{mine} of the trace with the error; {open(d + '/sampler.log').read()[-600:]}")
+            expect(mine == ["/back", "/front"], mine)
             rest = len(backend.spans) - 2
             expect(rest < 30, f"{rest} of 60 traces without an error were kept")
         finally:
@@ -406,24 +481,11 @@ def gateway_samples_whole_traces():
             backend.shutdown()
 
 
-def wait_port(port, process, log):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    with open(log, encoding="utf-8") as f:
-        raise Failed(f"the Collector does not listen on {port}: {f.read()[-800:]}")
-
-
 def main():
     cases = [schemas_reject_what_is_wrong, chart_gives_valid_objects, least_privilege, kustomize_is_the_chart,
              configurations_are_ringspans, image_runs_alone, seccomp_profile_is_the_sandboxs, image_runs_in_an_engine,
              package_is_complete, unit_is_hardened, unit_allows_what_the_agent_calls,
-             datadog_files_have_documented_keys, gateway_objects_are_valid, gateway_samples_whole_traces]
+             datadog_agent_takes_it, datadog_values_are_documented, gateway_objects_are_valid, gateway_samples_whole_traces]
     return tools.main(cases, sys.argv[1:])
 
 

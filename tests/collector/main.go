@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// An OpenTelemetry Collector with what the configurations in deploy/examples use.
+// An OpenTelemetry Collector with what the configurations in deploy/examples use, and what tests/receivers compares with.
 package main
 
 import (
 	"log"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/loadbalancingexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/zipkinreceiver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -26,7 +28,7 @@ import (
 
 func factories() (f otelcol.Factories, err error) {
 	f.Telemetry = otelconftelemetry.NewFactory()
-	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
+	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory(), zipkinreceiver.NewFactory()); err != nil {
 		return
 	}
 	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](tailsamplingprocessor.NewFactory(),
@@ -34,7 +36,7 @@ func factories() (f otelcol.Factories, err error) {
 		return
 	}
 	f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](loadbalancingexporter.NewFactory(),
-		otlpexporter.NewFactory(), otlphttpexporter.NewFactory())
+		otlpexporter.NewFactory(), otlphttpexporter.NewFactory(), fileexporter.NewFactory())
 	return
 }
 
