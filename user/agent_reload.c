@@ -28,6 +28,8 @@ static void apply(void *arg, const struct rs_config *cfg)
 	struct rs_agent *a = arg;
 
 	rs_sampler_release(&a->sampler);
+	for (int i = 0; i < cfg->nwarnings; i++)
+		rs_warn("%s", cfg->warnings[i]);
 	(void)set_pipeline(a, cfg); /* was looked at before (rs_settings_check) */
 	rs_log_set_level((enum rs_log_level)cfg->log_level);
 	a->pl.o.request_timeout_ns = cfg->request_timeout;

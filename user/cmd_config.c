@@ -8,18 +8,6 @@
 #include "docs.h"
 #include "settings.h"
 
-/* It may be made later: no error. */
-static void warn_of_users(const struct rs_rules *rules)
-{
-	for (const struct rs_rule *r = rules->first; r; r = r->next) {
-		for (const struct rs_rule_value *v = r->user; v; v = v->next) {
-			if (v->first == RS_FACTS_NO_UID)
-				rs_warn("%s: this host has no user '%s'; nothing fits that",
-					r->where, v->glob);
-		}
-	}
-}
-
 int rs_cmd_check_config(const struct rs_config *cfg)
 {
 	char err[512];
@@ -28,10 +16,6 @@ int rs_cmd_check_config(const struct rs_config *cfg)
 		rs_error("%s%s%s", cfg->config ? cfg->config : "", cfg->config ? ": " : "", err);
 		return RS_EXIT_USAGE;
 	}
-	for (int i = 0; i < cfg->nwarnings; i++)
-		rs_warn("%s; the variable is ignored", cfg->warnings[i]);
-	warn_of_users(&cfg->include);
-	warn_of_users(&cfg->exclude);
 	printf("%s: ok\n", cfg->config ? cfg->config : "flags and environment");
 	return RS_EXIT_OK;
 }
@@ -50,6 +34,8 @@ static int check(const char *file)
 		rs_error("%s", cfg.err);
 		rc = RS_EXIT_USAGE;
 	} else {
+		for (int i = 0; i < cfg.nwarnings; i++)
+			rs_warn("%s", cfg.warnings[i]);
 		rc = rs_cmd_check_config(&cfg);
 	}
 	rs_config_release(&cfg);

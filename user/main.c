@@ -83,7 +83,7 @@ static int run_command(enum rs_command_id id, int argc, char **argv)
 	} else {
 		rs_log_set_level((enum rs_log_level)cfg.log_level);
 		for (int i = 0; i < cfg.nwarnings; i++)
-			rs_warn("%s; the variable is ignored", cfg.warnings[i]);
+			rs_warn("%s", cfg.warnings[i]);
 		ret = commands[id](&cfg);
 	}
 	rs_config_release(&cfg);

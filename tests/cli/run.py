@@ -300,6 +300,9 @@ def test_config_check():
                 ("sampling: {sampler-arg: 7}\n", (":1:25: sampler-arg: '7'",)),
                 ("discovery:\n  include:\n    - exe: '['\n", (":3:12: exe: '[' is no glob",)),
                 ("export:\n\tfile: x\n", (":2:1: there is a tab",)),
+                ("base: &b {file: x}\nexport: *b\n", (":1:7: anchors and aliases",)),
+                ("export:\n  <<: *b\n", (":2:7: anchors and aliases",)),
+                ("export:\n  queue: {spans: 0}\n", (":2:18: spans: '0' is out of range",)),
                 ("discovery:\n  exclude:\n    - {comm: a, colour: red}\n", (":3:17: a rule has no key 'colour'",)),
                 ("discovery:\n  exclude:\n    - {}\n", (":3:7: the rule has no condition",))):
             path = d("bad.yaml", text)
@@ -311,8 +314,12 @@ def test_config_check():
             if os.path.exists(name):
                 fails(ringspan("config", "check", name), 2, name, "config file: ")
         fails(ringspan("run", "-c", d.path + "/fifo"), 2, "no regular file")
-        done = ringspan("config", "check", d("user.yaml", "include:\n  - user: [root, nosuchuser]\n"))
-        expect(done.returncode == 0 and "user.yaml:2: this host has no user 'nosuchuser'" in done.stderr, done)
+        path = d("user.yaml", "include:\n  - user: [root, nosuchuser]\n")
+        for command in (("config", "check", path), ("run", "--check-config", "-c", path)):
+            done = ringspan(*command)
+            expect(done.returncode == 0 and done.stderr.count("user.yaml:2:18: user: there is no user 'nosuchuser'") == 1, done)
+        done = ringspan("run", "--check-config", "--exclude", "user=nosuchuser")
+        expect(done.returncode == 0 and "--exclude: user: there is no user" in done.stderr, done)
         fails(ringspan("config"), 2, "config check FILE")
         fails(ringspan("config", "show"), 2, "config check FILE")
 

@@ -5,6 +5,7 @@
 Chart and manifests against the published schemas, image, package, unit, examples. What needs a tool that cannot be had
 here is skipped with the reason. `make check-k8s-node` runs the rest on a real Kubernetes.
 """
+import functools
 import gzip
 import http.server
 import json
@@ -283,13 +284,18 @@ def unit_is_hardened():
 # -- the other programs ----------------------------------------------------------------------------------------------
 
 
-def built(name):
-    """build/NAME, a program that is built of Go modules; Skipped where they cannot be had."""
+@functools.cache
+def build(name):
+    """Why build/NAME, a program of Go modules, cannot be had; or nothing."""
     if not shutil.which("go"):
-        raise Skipped("no Go compiler")
-    done = run("make", "-s", "-C", TOP, f"build/{name}", ok=False, timeout=1500)
-    if done.returncode:
-        raise Skipped(f"{name} cannot be built: {done.stderr.strip()[-300:]}")
+        return "no Go compiler"
+    done = run("make", "-s", "-C", TOP, f"build/{name}", ok=False)
+    return f"{name} cannot be built: {done.stderr.strip()[-300:]}" if done.returncode else ""
+
+
+def built(name):
+    if build(name):
+        raise Skipped(build(name))
     return f"{TOP}/build/{name}"
 
 
@@ -486,6 +492,10 @@ def main():
              configurations_are_ringspans, image_runs_alone, seccomp_profile_is_the_sandboxs, image_runs_in_an_engine,
              package_is_complete, unit_is_hardened, unit_allows_what_the_agent_calls,
              datadog_agent_takes_it, datadog_values_are_documented, gateway_objects_are_valid, gateway_samples_whole_traces]
+    # Before the tests, which have five minutes each: the first build on a machine takes some of them.
+    for case, program in ((gateway_samples_whole_traces, "collector"), (datadog_agent_takes_it, "traceagent")):
+        if tools.wanted(case, sys.argv[1:]):
+            build(program)
     return tools.main(cases, sys.argv[1:])
 
 

@@ -61,6 +61,9 @@ def tools():
     return paths
 
 
-def main(cases, wanted):
-    return suite.run([(case.__name__, case) for case in cases
-                      if not wanted or any(w in case.__name__ for w in wanted)])
+def wanted(case, names):
+    return not names or any(n in case.__name__ for n in names)
+
+
+def main(cases, names):
+    return suite.run([(case.__name__, case) for case in cases if wanted(case, names)])

@@ -158,7 +158,8 @@ static void test_otel_environment(void **state)
 	assert_int_equal(cfg.nwarnings, 5);
 	assert_string_equal(cfg.warnings[0],
 			    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: unknown value 'http'; did you "
-			    "mean 'http/protobuf'? (http/protobuf|grpc|http/json)");
+			    "mean 'http/protobuf'? (http/protobuf|grpc|http/json); the "
+			    "variable is ignored");
 	assert_string_equal(cfg.err, "");
 	assert_int_equal(cfg.sampler, 0);
 	assert_int_equal(cfg.source[RS_O_sampler], RS_FROM_DEFAULT);

@@ -101,6 +101,22 @@ const char *rs_option_variable(enum rs_option_id id, char buf[RS_OPTION_PATH])
 	return buf;
 }
 
+void rs_config_warn(struct rs_config *cfg, const char *fmt, ...)
+{
+	char text[sizeof(cfg->err)], line[sizeof(cfg->err)], *own;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	rs_utf8_clean(line, sizeof(line), str_c(text), 0);
+	own = rs_arena_alloc(&cfg->arena, strlen(line) + 1);
+	if (!own || cfg->nwarnings == RS_CONFIG_WARNINGS)
+		return;
+	memcpy(own, line, strlen(line) + 1);
+	cfg->warnings[cfg->nwarnings++] = own;
+}
+
 int rs_config_fail(struct rs_config *cfg, const char *where, const char *fmt, ...)
 {
 	char text[sizeof(cfg->err)];
@@ -257,6 +273,8 @@ static int add_element(struct rs_config *cfg, const struct rs_option *o, const c
 				  o->offset == offsetof(struct rs_config, exclude), why,
 				  sizeof(why)))
 			return rs_config_fail(cfg, where, "%s", why);
+		if (why[0])
+			rs_config_warn(cfg, "%s: %s", where, why);
 		return 0;
 	default:
 		if (!v.len)
@@ -506,19 +524,6 @@ static const char *with_unit(struct rs_config *cfg, const struct rs_option *o, c
 	return text;
 }
 
-/* OpenTelemetry's variables are set for many programs at once: what is wrong in them stops none. */
-static void warn_instead(struct rs_config *cfg)
-{
-	size_t n = strlen(cfg->err) + 1;
-	char *text = rs_arena_alloc(&cfg->arena, n);
-
-	if (text && cfg->nwarnings < RS_CONFIG_WARNINGS) {
-		memcpy(text, cfg->err, n);
-		cfg->warnings[cfg->nwarnings++] = text;
-	}
-	cfg->err[0] = 0;
-}
-
 /* A variable's value; of lists, its elements: between commas, and rules, which have those, between semicolons. */
 static int set_from_variable(struct rs_config *cfg, enum rs_option_id id,
 			     enum rs_config_source from, const char *name, const char *value)
@@ -588,7 +593,9 @@ static int read_environment(struct rs_config *cfg)
 				break;
 			if (from == RS_FROM_ENV)
 				return err;
-			warn_instead(cfg);
+			/* They are set for many programs at once: what is wrong in them stops none. */
+			rs_config_warn(cfg, "%s; the variable is ignored", cfg->err);
+			cfg->err[0] = 0;
 		}
 	}
 	return 0;

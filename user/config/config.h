@@ -104,7 +104,7 @@ struct rs_config {
 	int nargs;
 	char *const *cmd; /* what follows --, NULL-terminated as argv is; NULL without -- */
 	struct rs_arena arena;
-	/* Lines about OpenTelemetry's variables that are not followed; in the arena. */
+	/* Lines about what is odd but no error; in the arena. */
 	const char *warnings[RS_CONFIG_WARNINGS];
 	int nwarnings;
 	char err[512]; /* what was wrong, after a function here has failed */

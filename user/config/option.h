@@ -66,6 +66,9 @@ int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_so
 /* A list from a stronger source replaces one from a weaker: empties it, the first time that `from` sets it. */
 void rs_option_replace(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from);
 
+/* Keeps a line in cfg->warnings, as long as there is room. */
+void rs_config_warn(struct rs_config *cfg, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Writes cfg->err: "where: text" (where may be NULL). Returns -EINVAL. */
 int rs_config_fail(struct rs_config *cfg, const char *where, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -151,8 +151,8 @@ static int scalar(struct reader *r, enum rs_option_id id, const char *key)
 
 /* -- rules -- */
 
-static int rule_value(struct reader *r, struct rs_rule *rule, enum rs_rule_key key,
-		      const char *label)
+static int rule_value(struct reader *r, struct rs_config *to, struct rs_rule *rule,
+		      enum rs_rule_key key, const char *label)
 {
 	const char *name = rs_rule_keys[key].name, *own;
 	char text[1024], err[256];
@@ -171,11 +171,14 @@ static int rule_value(struct reader *r, struct rs_rule *rule, enum rs_rule_key k
 	}
 	if (rs_rule_set(rule, &r->cfg->arena, key, value, err, sizeof(err)))
 		return rs_config_fail(r->cfg, r->where, "%s", err);
+	if (err[0])
+		rs_config_warn(to, "%s: %s", r->where, err);
 	return 0;
 }
 
 /* label: { app: shop } */
-static int rule_labels(struct reader *r, struct rs_rule *rule, enum rs_rule_key key)
+static int rule_labels(struct reader *r, struct rs_config *to, struct rs_rule *rule,
+		       enum rs_rule_key key)
 {
 	const char *label;
 	int err;
@@ -188,7 +191,7 @@ static int rule_labels(struct reader *r, struct rs_rule *rule, enum rs_rule_key 
 			err = rs_config_fail(r->cfg, r->where, "%s: a label has one value",
 					     rs_rule_keys[key].name);
 		if (!err)
-			err = rule_value(r, rule, key, label);
+			err = rule_value(r, to, rule, key, label);
 		if (err)
 			return err;
 	}
@@ -197,7 +200,7 @@ static int rule_labels(struct reader *r, struct rs_rule *rule, enum rs_rule_key 
 	return rs_config_fail(r->cfg, r->where, "labels are plain names");
 }
 
-static int rule_key(struct reader *r, struct rs_rule *rule)
+static int rule_key(struct reader *r, struct rs_config *to, struct rs_rule *rule)
 {
 	struct str name = text_of(r);
 	int id = rs_rule_find_key(name), err;
@@ -220,15 +223,15 @@ static int rule_key(struct reader *r, struct rs_rule *rule)
 	if (err)
 		return err;
 	if (r->ev.type == YAML_SCALAR_EVENT)
-		return rule_value(r, rule, (enum rs_rule_key)id, NULL);
+		return rule_value(r, to, rule, (enum rs_rule_key)id, NULL);
 	if (r->ev.type == YAML_MAPPING_START_EVENT && k->kind == RS_RKIND_LABELS)
-		return rule_labels(r, rule, (enum rs_rule_key)id);
+		return rule_labels(r, to, rule, (enum rs_rule_key)id);
 	if (r->ev.type != YAML_SEQUENCE_START_EVENT || !several)
 		return rs_config_fail(r->cfg, r->where, "%s takes %s (%s)", k->name,
 				      several ? "a value or a list of values" : "one value",
 				      k->arg);
 	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
-		err = rule_value(r, rule, (enum rs_rule_key)id, NULL);
+		err = rule_value(r, to, rule, (enum rs_rule_key)id, NULL);
 		if (err)
 			return err;
 	}
@@ -257,7 +260,7 @@ static int rule(struct reader *r, enum rs_option_id id)
 		return rs_config_fail(r->cfg, r->where, "more than %d rules", RS_RULES_MAX);
 	to->source[id] = RS_FROM_FILE;
 	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
-		err = rule_key(r, rule);
+		err = rule_key(r, to, rule);
 		if (err)
 			return err;
 	}
@@ -323,6 +326,7 @@ static struct str below(const char *path, struct str above)
 	return head;
 }
 
+/* Nothing has this name, which the present event no longer holds. */
 static int unknown(struct reader *r, struct str above, struct str name)
 {
 	char words[RS_SECTION_COUNT][RS_OPTION_PATH], path[RS_OPTION_PATH];
@@ -380,8 +384,9 @@ static int section(struct reader *r, struct str path, int depth)
 
 static int key(struct reader *r, struct str above, int depth)
 {
-	char path[RS_OPTION_PATH];
+	char path[RS_OPTION_PATH], where[sizeof(r->where)];
 	struct str name = text_of(r);
+	int err;
 
 	for (int id = 0; id < RS_O_COUNT; id++) {
 		const struct rs_section *in = rs_option_section((enum rs_option_id)id);
@@ -409,7 +414,14 @@ static int key(struct reader *r, struct str above, int depth)
 			 STR_ARG(name));
 		return section(r, str_c(path), depth + 1);
 	}
-	return unknown(r, above, name);
+	/* A key of no meaning is the usual place for an anchor, and "<<" for an alias: then that is what is wrong. */
+	snprintf(path, sizeof(path), "%.*s", STR_ARG(name));
+	memcpy(where, r->where, sizeof(where));
+	err = next(r);
+	if (err)
+		return err;
+	memcpy(r->where, where, sizeof(where));
+	return unknown(r, above, str_c(path));
 }
 
 /* A section's lines: its start has been read. */

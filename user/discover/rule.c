@@ -153,7 +153,8 @@ static bool is_glob(const char *p)
 	return true;
 }
 
-static void set_user(struct rs_rule_value *v, const char *name)
+/* One that is not there may be made later: no error. */
+static void set_user(struct rs_rule_value *v, const char *name, char *err, size_t size)
 {
 	const struct passwd *pw;
 	uint64_t uid;
@@ -161,11 +162,13 @@ static void set_user(struct rs_rule_value *v, const char *name)
 	v->first = RS_FACTS_NO_UID;
 	if (str_u64(str_c(name), &uid)) {
 		v->first = uid < RS_FACTS_NO_UID ? (uint32_t)uid : RS_FACTS_NO_UID;
-		return;
+	} else {
+		pw = getpwnam(name);
+		if (pw)
+			v->first = pw->pw_uid;
 	}
-	pw = getpwnam(name);
-	if (pw)
-		v->first = pw->pw_uid;
+	if (v->first == RS_FACTS_NO_UID)
+		snprintf(err, size, "there is no user '%s' here; nothing fits that", name);
 }
 
 static int set_condition(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key,
@@ -194,7 +197,7 @@ static int set_condition(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key
 		break;
 	}
 	if (!e && rs_rule_keys[key].kind == RS_RKIND_USERS && v.glob) {
-		set_user(&v, v.glob);
+		set_user(&v, v.glob, err, size);
 	} else if (v.glob && !is_glob(v.glob)) {
 		snprintf(err, size, "'%s' is no glob: a '[' has no ']', or a '\\' stands last",
 			 v.glob);
@@ -256,6 +259,7 @@ int rs_rule_set(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key, str
 	bool again = r->given & 1u << key;
 	int e;
 
+	err[0] = 0;
 	if (!value.len) {
 		snprintf(err, size, "the value is empty");
 		return -EINVAL;
@@ -308,6 +312,7 @@ int rs_rule_parse(struct rs_rule *r, struct rs_arena *a, struct str text, bool e
 	const char *wrong;
 	int id, e;
 
+	err[0] = 0;
 	while (text.len) {
 		char why[256];
 
@@ -326,10 +331,10 @@ int rs_rule_parse(struct rs_rule *r, struct rs_arena *a, struct str text, bool e
 			return -EINVAL;
 		}
 		e = rs_rule_set(r, a, (enum rs_rule_key)id, str_trim(value), why, sizeof(why));
-		if (e) {
+		if (why[0])
 			snprintf(err, size, "%s: %s", rs_rule_keys[id].name, why);
+		if (e)
 			return e;
-		}
 	}
 	wrong = rs_rule_wrong(r, exclude);
 	if (wrong)

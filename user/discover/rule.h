@@ -98,12 +98,12 @@ struct rs_rule *rs_rules_add(struct rs_rules *rules, struct rs_arena *a, const c
 int rs_rule_find_key(struct str name);
 /*
  * Adds a value to a key; LABELS: "KEY=GLOB". 0, or -EINVAL and one line of text in err: what is wrong with
- * the value.
+ * the value. With 0 err is empty, or says what is odd about a value that is taken all the same.
  */
 int rs_rule_set(struct rs_rule *r, struct rs_arena *a, enum rs_rule_key key, struct str value,
 		char *err, size_t size);
 /*
- * "key=value,key=value…", as --include takes it. exclude: only conditions are taken. 0, or -EINVAL and err.
+ * "key=value,key=value…", as --include takes it. exclude: only conditions are taken. Returns and err as above.
  */
 int rs_rule_parse(struct rs_rule *r, struct rs_arena *a, struct str text, bool exclude, char *err,
 		  size_t size);
