@@ -102,6 +102,14 @@ static void on_live(void *arg, uint64_t conn)
 	rs_pipeline_sweep_live(arg, conn);
 }
 
+/* Would the batch be older than it may be at the next tick? A screen shows at once what there is. */
+static bool batch_is_due(const struct rs_agent *a, uint64_t now)
+{
+	uint64_t age = a->cfg->command == RS_CMD_run ? a->cfg->batch_age : 0;
+
+	return a->pl.batch.nspans && now + TICK_NS > a->last_flush_ns + age;
+}
+
 static void on_tick(void *arg)
 {
 	struct rs_agent *a = arg;
@@ -122,7 +130,7 @@ static void on_tick(void *arg)
 		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)
 			rs_pipeline_sweep_end(&a->pl);
 	}
-	if (a->pl.batch.nspans)
+	if (batch_is_due(a, now))
 		rs_pipeline_flush(&a->pl);
 	rs_out_tick(&a->out, now);
 }

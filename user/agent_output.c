@@ -13,6 +13,7 @@ static void on_flush(void *arg, const struct rs_batch *b)
 	struct rs_agent *a = arg;
 	int rc;
 
+	a->last_flush_ns = rs_clock_mono();
 	if (a->cfg->command == RS_CMD_run) {
 		rs_exporters_batch(&a->exporters, b);
 		return;

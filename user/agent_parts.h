@@ -58,7 +58,7 @@ struct rs_agent {
 	struct rs_loop_timer drain, tick, end;
 	uint64_t drain_period;
 	unsigned ticks;
-	uint64_t last_record_ns, started_ns; /* CLOCK_MONOTONIC */
+	uint64_t last_record_ns, last_flush_ns, started_ns; /* CLOCK_MONOTONIC */
 	uint64_t recorded;
 
 	pid_t child;	/* the command being traced; 0: none */

@@ -551,6 +551,32 @@ def test_sandbox():
         tls.shutdown()
 
 
+def test_batch_age():
+    """A batch that is not full waits for its age, and no longer than the agent runs."""
+    needs_capture()
+    with Dir() as d, Server() as web:
+        def exporter():
+            return json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)["exporters"][0]
+
+        def reach(what, enough):
+            end = time.monotonic() + WAIT
+            while not enough() and time.monotonic() < end:
+                time.sleep(0.05)
+            expect(enough(), what)
+
+        with Agent("run", "--socket", d("s"), "--port", str(web.port), "--batch-age", "1h",
+                   "--exporter", "file=" + d("spans.jsonl")) as a:
+            web.get()
+            reach("the first batch waits for nothing", lambda: exporter()["sent"])
+            sent = exporter()["sent"]
+            web.get()
+            reach("the next one is kept", lambda: exporter()["queued"] >= 2)
+            expect(exporter()["sent"] == sent, "sent before its time")
+            code, said, _ = a.end()
+            with open(d("spans.jsonl")) as f:
+                expect(code == 0 and f.read().count('"spanId"') == 4, f"{code}: {said}")
+
+
 def test_sandbox_of_commands():
     """A recording without TLS looks at no process; a traced command may be sent signals, and has all its rights; off is off."""
     needs_capture()
