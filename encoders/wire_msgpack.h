@@ -61,12 +61,6 @@ static inline char *rs_mp_bool(char *p, bool v)
 	return p + 1;
 }
 
-static inline char *rs_mp_nil(char *p)
-{
-	*p = (char)0xc0;
-	return p + 1;
-}
-
 static inline char *rs_mp_array(char *p, uint32_t n)
 {
 	RS_MP_WRITE(p, rs_mpt_array(&c, n));
@@ -83,40 +77,10 @@ static inline char *rs_mp_str_head(char *p, size_t len)
 	RS_MP_WRITE(p, rs_mpt_str(&c, len));
 }
 
-static inline char *rs_mp_bin_head(char *p, size_t len)
-{
-	RS_MP_WRITE(p, rs_mpt_bin(&c, len));
-}
-
 /* A string literal below 32 bytes as a fixstr, one constant store. */
 #define RS_MP_LIT(p, lit)                                                                          \
 	(*(p) = (char)(0xa0 | (sizeof(lit) - 1)), memcpy((p) + 1, "" lit, sizeof(lit) - 1),        \
 	 (p) + sizeof(lit))
-
-/* Headers of a fixed width, for counts known afterwards: p is where the header stands. */
-static inline char *rs_mp_map16(char *p, uint16_t n)
-{
-	p[0] = (char)0xde;
-	p[1] = (char)(n >> 8);
-	p[2] = (char)n;
-	return p + 3;
-}
-
-static inline char *rs_mp_map32(char *p, uint32_t n)
-{
-	p[0] = (char)0xdf;
-	n = __builtin_bswap32(n);
-	memcpy(p + 1, &n, 4);
-	return p + 5;
-}
-
-static inline char *rs_mp_array32(char *p, uint32_t n)
-{
-	p[0] = (char)0xdd;
-	n = __builtin_bswap32(n);
-	memcpy(p + 1, &n, 4);
-	return p + 5;
-}
 
 /* Cold: the text was not valid and its length changed; its header stands at offset `at`. */
 char *RS_SYM(rs_mp_text_moved)(struct rs_sink *sink, char *p, size_t at, size_t head);

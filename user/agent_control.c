@@ -40,6 +40,7 @@ static void on_status(void *arg, struct rs_status *s)
 		.now_ns = rs_clock_mono(),
 		.started_ns = a->started_ns,
 		.last_record_ns = a->last_record_ns,
+		.stopping = a->stopping,
 		.rights = &a->rights,
 		.k8s = &a->k8s,
 		.tls = &a->tls,

@@ -89,6 +89,7 @@ void rs_agent_drain_exporters(struct rs_agent *a)
 {
 	if (!a->exporters.n)
 		return;
+	a->stopping = true;
 	rs_loop_timer_stop(&a->loop, &a->drain);
 	rs_loop_timer_stop(&a->loop, &a->tick);
 	rs_loop_timer_stop(&a->loop, &a->end);

@@ -60,6 +60,7 @@ struct rs_agent {
 	unsigned ticks;
 	uint64_t last_record_ns, last_flush_ns, started_ns; /* CLOCK_MONOTONIC */
 	uint64_t recorded;
+	bool stopping; /* nothing is captured any more */
 
 	pid_t child;	/* the command being traced; 0: none */
 	int child_gate; /* closing it lets the command run; -1: none */

@@ -310,7 +310,8 @@ void rs_agent_status(struct rs_status *s, const struct rs_agent_view *v)
 	struct rs_kernel_usage u;
 	char names[256];
 
-	s->state = RS_STATE_CAPTURING;
+	s->state = v->stopping ? RS_STATE_STOPPING : RS_STATE_CAPTURING;
+	s->reason = v->stopping ? "the agent ends once exporters have sent what is queued" : "";
 	s->backend = rs_kernel_backend(v->kernel);
 	s->uptime_ns = v->now_ns - v->started_ns;
 	s->last_record_age_ns = age(v->now_ns, v->last_record_ns);

@@ -21,6 +21,7 @@ struct rs_agent_view {
 	const char *exporter, *target;	      /* target: file, or "-" */
 	uint64_t now_ns, started_ns;	      /* CLOCK_MONOTONIC */
 	uint64_t last_record_ns;	      /* 0: none yet */
+	bool stopping;
 	const struct rs_sandbox *rights;
 	const struct rs_k8s *k8s;
 	const struct rs_tls_watch *tls;

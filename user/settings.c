@@ -44,11 +44,6 @@ static const bool live[RS_O_COUNT] = {
 	[RS_O_log_level] = true,
 };
 
-bool rs_settings_live(enum rs_option_id id)
-{
-	return live[id];
-}
-
 int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 {
 	struct rs_redact redact;

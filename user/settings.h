@@ -13,8 +13,6 @@
 
 /* What the parser cannot know: names of exporters and attributes. 0, or -EINVAL and one line of text in err. */
 int rs_settings_check(const struct rs_config *cfg, char *err, size_t size);
-/* Can this option be changed while the agent runs? */
-bool rs_settings_live(enum rs_option_id id);
 
 struct rs_reload {
 	const struct rs_config *start; /* as the agent was started */

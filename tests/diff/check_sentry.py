@@ -201,7 +201,7 @@ def check(to, data, batch):
         inside = {s["span_id"]}
         n += 1
         for g in body["spans"]:
-            rs2, ss2, c = want.pop((bytes.fromhex(g["trace_id"]), bytes.fromhex(g["span_id"])))
+            rs2, _, c = want.pop((bytes.fromhex(g["trace_id"]), bytes.fromhex(g["span_id"])))
             check_trace(g, c)
             need(not is_segment(c) and rs2 is rs and c["trace_id"] == s["trace_id"], "a transaction inside another")
             inside.add(c["span_id"])

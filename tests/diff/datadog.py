@@ -580,12 +580,6 @@ def expected_chunks(version, batch):
     return out
 
 
-def event_text(v):
-    """An event attribute where only scalars and arrays of them are native."""
-    t = as_text(v)
-    return t
-
-
 def same_event_value(version, got, v):
     k = v[0]
     if k in "bis":

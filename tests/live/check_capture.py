@@ -110,14 +110,6 @@ def opens(recs, **want):
     return [r for r in recs if r["type"] == "open" and all(r[k] == v for k, v in want.items())]
 
 
-def conn_of(recs, sock):
-    """Id of an inet connection's end, by its ports."""
-    local, peer = sock.getsockname()[1], sock.getpeername()[1]
-    found = opens(recs, lport=local, rport=peer)
-    assert len(found) == 1, (local, peer, opens(recs))
-    return found[0]["conn"]
-
-
 def data(recs, conn, direction):
     return [r for r in recs if r["type"] == "data" and r["conn"] == conn and r["dir"] == direction]
 

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from harness import CLIENT, SERVER, SLOW, TOP, LiveTest, Wire, free_port, python, stop, wait_until
+from harness import CLIENT, SERVER, SLOW, TOP, LiveTest, Wire, free_port, python, wait_until
 
 sys.path.insert(0, os.path.join(TOP, "tests", "k8s"))
 import fakeapi  # noqa: E402

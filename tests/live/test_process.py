@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from harness import CLIENT, RINGSPAN, SERVER, LiveTest, Nginx, Spans, Wire, node, python, wait_until
+from harness import CLIENT, RINGSPAN, SERVER, LiveTest, Nginx, Spans, Wire, node, python
 
 
 class Process(LiveTest):

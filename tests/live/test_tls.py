@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, LiveTest, Failure, free_port, layered, stop, wait_until
+from harness import CLIENT, SERVER, SERVERS, SLOW, LiveTest, Failure, free_port, layered, stop, wait_until
 
 COUNT = 24
 MANY = 400  # until the library is found

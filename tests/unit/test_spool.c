@@ -108,7 +108,6 @@ static void survives(void **st)
 	expect(s, b, 'b', 50000);
 	expect(s, a, 'a', 1000);
 	rs_spool_ack(s, b);
-	assert_int_equal(rs_spool_pending(s), 2);
 	rs_spool_close(s);
 	s = open_spool(1 << 20);
 	assert_int_equal(seen.n, 2);
@@ -144,6 +143,7 @@ static void bounded(void **st)
 	struct rs_payload none;
 	uint64_t first = 0, last = 0;
 	char name[400];
+	int ndropped;
 
 	(void)st;
 	for (int i = 0; i < 100; i++) {
@@ -153,11 +153,12 @@ static void bounded(void **st)
 	}
 	assert_true(seen.ndropped > 50);
 	assert_int_equal(seen.dropped[0], first);
-	assert_int_equal(seen.ndropped + rs_spool_pending(s), 100);
+	ndropped = seen.ndropped;
 	assert_int_equal(rs_spool_read(s, first, &pool, &none), -ENOENT);
 	expect(s, last, 'x', 60000);
 	rs_spool_close(s);
 	s = open_spool(1 << 20);
+	assert_int_equal(ndropped + seen.n, 100);
 	for (int i = 0; i < seen.n; i++)
 		rs_spool_ack(s, seen.id[i]);
 	rs_spool_close(s);

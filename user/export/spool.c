@@ -352,15 +352,6 @@ uint64_t rs_spool_bytes(const struct rs_spool *s)
 	return n;
 }
 
-uint64_t rs_spool_pending(const struct rs_spool *s)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; s && i < s->n; i++)
-		n += s->seg[i].pending;
-	return n;
-}
-
 /* -- messages -- */
 
 static void drop_oldest(struct rs_spool *s)

@@ -45,8 +45,7 @@ int rs_spool_add(struct rs_spool *s, uint8_t form, uint32_t spans, const struct 
 int rs_spool_read(struct rs_spool *s, uint64_t id, struct rs_bufpool *pool, struct rs_payload *ret);
 /* The message is over with. */
 void rs_spool_ack(struct rs_spool *s, uint64_t id);
-/* Bytes of all segments, and messages not taken. NULL: 0. */
+/* Bytes of all segments. NULL: 0. */
 uint64_t rs_spool_bytes(const struct rs_spool *s);
-uint64_t rs_spool_pending(const struct rs_spool *s);
 
 #endif

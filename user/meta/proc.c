@@ -298,8 +298,8 @@ static const struct rs_pod *pod_of(const struct rs_procs *ps, const struct rs_pr
 
 /*
  * The resource: a rule's word and the process's own first, then what is known of its pod and container, then
- * what can be said of any process. CLOCK_BOOTTIME start to the time of day as process.creation.time wants it
- * is left to consumers that know the boot time; pid and the resource's instance id identify the process here.
+ * what can be said of any process. There is no process.creation.time: pid and service.instance.id name the
+ * process.
  */
 static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod *pod)
 {

@@ -275,7 +275,7 @@ static json_t *kubernetes(const struct rs_status *s)
 
 char *rs_status_json(const struct rs_status *s, size_t *ret_len)
 {
-	static const char *const state[] = { "starting", "capturing", "stopping", "failed" };
+	static const char *const state[] = { "capturing", "stopping" };
 	json_t *o = json_object();
 	size_t len;
 	char *text;

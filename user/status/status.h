@@ -8,7 +8,7 @@
  * snapshot, and are absent when the thing never happened. Keys:
  *
  *   version command pid uptime_ns kernel     command: run, trace or record
- *   state reason                             capturing, starting, stopping, failed; reason: why, or ""
+ *   state reason                             capturing or stopping; reason: why, or ""
  *   config{file, error, restart, reload_age_ns}   of the last reload: why it was refused, or ""; which changed
  *                                            options (with blanks between) wait for a restart
  *   capture{backend, connections, last_record_age_ns,
@@ -42,10 +42,8 @@
 #define RS_STATUS_NEVER	 UINT64_MAX /* an age: has not happened */
 
 enum rs_status_state {
-	RS_STATE_STARTING,
 	RS_STATE_CAPTURING,
-	RS_STATE_STOPPING,
-	RS_STATE_FAILED,
+	RS_STATE_STOPPING, /* nothing new is captured; exporters send what they have */
 };
 
 enum rs_status_probe_state {
