@@ -160,6 +160,11 @@ class Server:
             time.sleep(0.02)
 
 
+def status(path, *args):
+    """What the agent at this socket says of itself."""
+    return json.loads(ringspan("status", "--json", "--socket", path, *args).stdout)
+
+
 SCRIPT = "\n".join(json.dumps(r) for r in (
     {"t": 1000, "type": "open", "conn": 1, "pid": 7, "tid": 7, "comm": "web", "role": "server", "family": "inet",
      "local": "10.0.0.1:80", "peer": "10.0.0.2:4000"},
@@ -543,7 +548,7 @@ def test_sandbox():
             expect(os.path.exists(file + ".2"), f"no rotation: {os.listdir(d('others'))}")
             expect(tls.posts > 1, "nothing arrived over TLS")
             expect(ask(page, "/readyz")[0] == 200, "not ready")
-            o = json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)
+            o = status(d("s"))
             expect(o["rights"]["refused_calls"] == 0 and o["rights"]["seccomp"], o["rights"])
             expect(all(e["state"] == "ok" for e in o["exporters"]), o["exporters"])
             code, said, _ = a.end()
@@ -551,30 +556,51 @@ def test_sandbox():
         tls.shutdown()
 
 
+def wait_for(what, enough):
+    end = time.monotonic() + WAIT
+    while not enough() and time.monotonic() < end:
+        time.sleep(0.05)
+    expect(enough(), what)
+
+
+def test_stopping():
+    """While exporters still send, the agent says that it does not capture any more; a second signal ends that."""
+    needs_capture()
+    with Dir() as d, Server() as web, socket.create_server(("127.0.0.1", 0)) as mute, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        page = free.getsockname()[1]
+        free.close()
+        with Agent("run", "--socket", d("s"), "--listen", str(page), "--pid", str(os.getpid()), "--drain-time", "1h",
+                   "--exporter", f"zipkin=http://127.0.0.1:{mute.getsockname()[1]}") as a:
+            expect(ask(page, "/readyz")[0] == 200, "not ready")
+            web.get()
+            wait_for("spans", lambda: status(d("s"))["exporters"][0]["queued"])
+            a.process.send_signal(signal.SIGTERM)
+            wait_for("stopping", lambda: status(d("s"))["state"] == "stopping")
+            code, _, text = ask(page, "/readyz")
+            expect(code == 503 and "queued" in text, (code, text))
+            code, said, _ = a.end()
+            expect(code == 0 and "not_sent_at_end" in said, f"{code}: {said}")
+
+
 def test_batch_age():
     """A batch that is not full waits for its age, and no longer than the agent runs."""
     needs_capture()
     with Dir() as d, Server() as web:
         def exporter():
-            return json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)["exporters"][0]
+            return status(d("s"))["exporters"][0]
 
-        def reach(what, enough):
-            end = time.monotonic() + WAIT
-            while not enough() and time.monotonic() < end:
-                time.sleep(0.05)
-            expect(enough(), what)
-
-        with Agent("run", "--socket", d("s"), "--port", str(web.port), "--batch-age", "1h",
+        with Agent("run", "--socket", d("s"), "--pid", str(os.getpid()), "--batch-age", "1h",
                    "--exporter", "file=" + d("spans.jsonl")) as a:
             web.get()
-            reach("the first batch waits for nothing", lambda: exporter()["sent"])
+            wait_for("the first batch waits for nothing", lambda: exporter()["sent"])
             sent = exporter()["sent"]
             web.get()
-            reach("the next one is kept", lambda: exporter()["queued"] >= 2)
+            wait_for("the next one is kept", lambda: exporter()["queued"] >= 2)
             expect(exporter()["sent"] == sent, "sent before its time")
             code, said, _ = a.end()
             with open(d("spans.jsonl")) as f:
-                expect(code == 0 and f.read().count('"spanId"') == 4, f"{code}: {said}")
+                expect(code == 0 and f.read().count('"spanId"') > sent, f"{code}: {said}")
 
 
 def test_sandbox_of_commands():
@@ -638,7 +664,7 @@ def test_status():
     needs_capture()
     with Dir() as d, Agent("run", "--socket", d("s")) as a:
         expect(os.stat(d("s")).st_mode & 0o777 == 0o600, "the socket's mode is not 0600")
-        o = json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)
+        o = status(d("s"))
         expect(o["state"] == "capturing" and o["pid"] == a.process.pid and o["capture"]["probes"], o)
         expect(any(r["kind"] == "dropped" and r["remedy"] for r in o["ledger"]), "no losses with remedies")
         text = ringspan("status", "--socket", d("s")).stdout
@@ -655,7 +681,7 @@ def test_status_of_some():
         me = str(os.getpid())
 
         def some(*args):
-            return json.loads(ringspan("status", "--json", "--socket", d("s"), *args).stdout)
+            return status(d("s"), *args)
 
         end = time.monotonic() + WAIT
         while not some("--pid", me)["services"] and time.monotonic() < end:
@@ -691,7 +717,7 @@ def test_second_agent():
     needs_capture()
     with Dir() as d, Agent("run", "--socket", d("s")) as a:
         fails(ringspan("run", "--socket", d("s")), 1, "another agent is running", d("s"), "--socket")
-        o = json.loads(ringspan("status", "--json", "--socket", d("s")).stdout)
+        o = status(d("s"))
         expect(o["pid"] == a.process.pid, "the first agent's socket is gone")
         done = a.end()
         expect(done[0] == 0 and not os.path.exists(d("s")), f"the socket is left behind: {done}")

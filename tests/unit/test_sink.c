@@ -196,10 +196,8 @@ static void trims_in_time(void **st)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grows),
-		cmocka_unit_test(no_reuse_under_send),
-		cmocka_unit_test(rollback),
-		cmocka_unit_test(trims),
+		cmocka_unit_test(grows),	 cmocka_unit_test(no_reuse_under_send),
+		cmocka_unit_test(rollback),	 cmocka_unit_test(trims),
 		cmocka_unit_test(trims_in_time),
 	};
 

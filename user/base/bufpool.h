@@ -38,7 +38,7 @@ struct rs_bufpool {
 	uint64_t made;		      /* buffers allocated: stands still in steady state */
 	uint64_t grown;		      /* buffers that a message outgrew */
 	uint64_t refused;	      /* wishes refused at the limit */
-	uint64_t trim_ns;	      /* when rs_bufpool_tick() trims next; 0: it was never called */
+	uint64_t trim_ns; /* when rs_bufpool_tick() trims next; 0: it was never called */
 };
 
 /* limit: bytes at most (0: none). 0 or -ENOMEM. */
