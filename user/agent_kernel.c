@@ -46,6 +46,23 @@ static void on_does_tls(void *arg, uint32_t tgid, bool opaque)
 	rs_tls_again(&((struct rs_agent *)arg)->tls, tgid, opaque);
 }
 
+static void on_loads_tls(void *arg, const struct rs_ev_proc *ev)
+{
+	rs_tls_loads(&((struct rs_agent *)arg)->tls, ev->tgid, ev->dev, ev->ino);
+}
+
+static enum rs_tls_reading on_reading(void *arg, uint32_t tgid, uint64_t *ret_since_ns)
+{
+	const struct rs_agent *a = arg;
+	struct rs_gos_info go;
+
+	if (rs_gos_process(&a->gos, tgid, &go) && go.tls) {
+		*ret_since_ns = go.tls_since_ns;
+		return RS_TLS_READ;
+	}
+	return rs_tls_reading(&a->tls, tgid, ret_since_ns);
+}
+
 static void on_policy(void *arg, uint64_t conn, const struct rs_bpf_policy *policy)
 {
 	/* A refusal (map full) costs copying, nothing else. */
@@ -128,8 +145,10 @@ void rs_agent_bind_kernel(struct rs_agent *a)
 	if (a->cfg->thread_context)
 		procs->publisher = on_publisher;
 	procs->publisher_arg = a;
-	a->pl.does_tls = on_does_tls;
-	a->pl.does_tls_arg = a;
+	a->pl.tls.does = on_does_tls;
+	a->pl.tls.loads = on_loads_tls;
+	a->pl.tls.reading = on_reading;
+	a->pl.tls.arg = a;
 	a->pl.l7.policy = on_policy;
 	a->pl.l7.policy_arg = a;
 	if (a->cfg->inject == RS_INJECT_TRACEPARENT)
@@ -257,5 +276,7 @@ int rs_agent_open_kernel(struct rs_agent *a)
 	rs_tls_init(&a->tls, a->kernel, (enum rs_tls_mode)a->cfg->tls, a->cfg->tls_exclude,
 		    &a->pl.n);
 	rs_tls_look_all(&a->tls, look_now, a);
+	if (!a->cfg->pids.n) /* these run, or are started by what does */
+		rs_tls_look_system(&a->tls, a->pl.procs.containers.host_root);
 	return RS_EXIT_OK;
 }

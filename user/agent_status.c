@@ -68,6 +68,10 @@ static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s): %s: %s",
 				       at ? "; " : "", info[i].library, info[i].path,
 				       tls_states[info[i].state], info[i].why);
+	if (p->tls_missed && at < sizeof(text))
+		snprintf(text + at, sizeof(text) - at,
+			 "%s%u connections were not read, or not from their beginning",
+			 at ? "; " : "", p->tls_missed);
 	return rs_status_str(s, str_c(text));
 }
 

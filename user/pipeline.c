@@ -364,8 +364,8 @@ static bool on_cipher(struct rs_pipeline *pl, struct rs_conn *c, const struct rs
 	pl->n.v[RS_C_CONN_PASSED]++;
 	pl->n.v[RS_C_STREAM_BYTES] += ev->len;
 	pl->n.v[RS_C_STREAM_CIPHER] += ev->len;
-	if (!was && pl->does_tls)
-		pl->does_tls(pl->does_tls_arg, ev->tgid, p && p->opaque);
+	if (!was && pl->tls.does)
+		pl->tls.does(pl->tls.arg, ev->tgid, p && p->opaque);
 	return true;
 }
 
@@ -400,8 +400,11 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	}
 	if (on_cipher(pl, c, ev, p))
 		return;
-	if (ev->source == RS_SRC_TLS)
+	if (ev->source == RS_SRC_TLS) {
+		if (!c->plain)
+			c->tls_late = rs_pl_tls_late(pl, c, ev->tgid);
 		rs_conn_plain(&pl->conns, c, &pl->l7);
+	}
 	if (ev->source == RS_SRC_TLS && p)
 		p->plain_bytes += ev->len;
 	if (c->confused && ev->h.ts_ns - c->last_ns >= RS_PAIR_QUIET_NS)
@@ -503,6 +506,11 @@ static void on_proc(struct rs_pipeline *pl, const struct rs_ev_proc *ev)
 	struct rs_proc *p = rs_procs_find(&pl->procs, ev->tgid);
 	struct rs_list *pos, *x;
 
+	if (ev->event == RS_PROC_LOADS) {
+		if (pl->tls.loads)
+			pl->tls.loads(pl->tls.arg, ev);
+		return;
+	}
 	if (ev->event == RS_PROC_EXEC)
 		rs_procs_execed(&pl->procs, ev->tgid, ev->start_ns);
 	if (!p)
@@ -612,6 +620,15 @@ void rs_pipeline_flush(struct rs_pipeline *pl)
 	rs_batch_reset(&pl->batch);
 }
 
+static uint64_t tls_open(const struct rs_counters *n)
+{
+	uint64_t ended = n->v[RS_C_TLS_READ] + n->v[RS_C_TLS_SILENT] + n->v[RS_C_TLS_LATE] +
+			 n->v[RS_C_TLS_LEFT_ALONE] + n->v[RS_C_TLS_NO_LIBRARY] +
+			 n->v[RS_C_TLS_TOO_DEAR] + n->v[RS_C_TLS_NOT_PROBED];
+
+	return n->v[RS_C_CONN_TLS] - ended;
+}
+
 void rs_pipeline_gauges(struct rs_pipeline *pl)
 {
 	struct rs_list *pos;
@@ -620,6 +637,7 @@ void rs_pipeline_gauges(struct rs_pipeline *pl)
 	rs_list_for_each (pos, &pl->pair.all)
 		open += rs_list_entry(pos, struct rs_open, of_all)->has_request;
 	pl->n.v[RS_C_PAIR_OPEN] = open;
+	pl->n.v[RS_C_TLS_OPEN] = tls_open(&pl->n);
 	pl->n.v[RS_C_TRACE_HELD] = pl->held_pool.in_use;
 	pl->n.v[RS_C_EXPORT_HELD] = pl->batch.nspans;
 	pl->n.v[RS_C_EXPORT_SPANS] = pl->n.v[RS_C_TRACE_SPANS];

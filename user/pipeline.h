@@ -14,6 +14,7 @@
 #include "meta/proc.h"
 #include "pair/pair.h"
 #include "status/services.h"
+#include "tls/tls_mode.h"
 #include "trace/sample.h"
 #include "trace/trace.h"
 
@@ -76,9 +77,14 @@ struct rs_pipeline {
 	uint64_t now;	       /* time of the newest record or tick, CLOCK_MONOTONIC */
 
 	bool skip_probes; /* no spans of the kubelet's health probes; set by the caller */
-	/* A process begins TLS on a connection; opaque: earlier ones showed no plain text. NULL: nobody asks. */
-	void (*does_tls)(void *arg, uint32_t tgid, bool opaque);
-	void *does_tls_arg;
+	struct {
+		/* A process begins TLS on a connection; opaque: earlier ones showed no plain text. */
+		void (*does)(void *arg, uint32_t tgid, bool opaque);
+		void (*loads)(void *arg, const struct rs_ev_proc *ev); /* RS_PROC_LOADS */
+		/* Is its plain text read, and since when? */
+		enum rs_tls_reading (*reading)(void *arg, uint32_t tgid, uint64_t *ret_since_ns);
+		void *arg;
+	} tls; /* the caller's; NULL: nobody asks */
 	const struct rs_pods *peers
 		[RS_PEERS]; /* the caller's: whose address is it? In this order; NULL: no more */
 	struct rs_sampler *sampler; /* the caller's; NULL: every span is kept as it is */

@@ -51,6 +51,54 @@ void rs_pl_set_proc(struct rs_conn *c, struct rs_proc *p)
 	}
 }
 
+static enum rs_tls_reading reading(struct rs_pipeline *pl, uint32_t tgid, uint64_t *since)
+{
+	return pl->tls.reading ? pl->tls.reading(pl->tls.arg, tgid, since) : RS_TLS_UNKNOWN;
+}
+
+bool rs_pl_tls_late(struct rs_pipeline *pl, const struct rs_conn *c, uint32_t tgid)
+{
+	uint64_t since = 0;
+
+	return c->info.facts.done_ns && reading(pl, tgid, &since) == RS_TLS_READ &&
+	       since > c->info.facts.done_ns;
+}
+
+/* What became of a connection's TLS. */
+static enum rs_counter tls_fate(struct rs_pipeline *pl, const struct rs_conn *c)
+{
+	uint64_t since = 0;
+
+	if (c->plain)
+		return c->tls_late ? RS_C_TLS_LATE : RS_C_TLS_READ;
+	if (!c->info.facts.done_ns) /* broken off, or older than the agent */
+		return RS_C_TLS_SILENT;
+	switch (reading(pl, c->proc ? c->proc->tgid : 0, &since)) {
+	case RS_TLS_READ:
+		return since > c->info.facts.done_ns ? RS_C_TLS_LATE : RS_C_TLS_SILENT;
+	case RS_TLS_NOT_YET:
+		return RS_C_TLS_LATE;
+	case RS_TLS_LEFT_ALONE:
+		return RS_C_TLS_LEFT_ALONE;
+	case RS_TLS_TOO_DEAR:
+		return RS_C_TLS_TOO_DEAR;
+	case RS_TLS_REFUSED:
+		return RS_C_TLS_NOT_PROBED;
+	case RS_TLS_UNKNOWN:
+		break;
+	}
+	return RS_C_TLS_NO_LIBRARY;
+}
+
+static void count_tls(struct rs_pipeline *pl, const struct rs_conn *c)
+{
+	enum rs_counter fate = tls_fate(pl, c);
+
+	pl->n.v[fate]++;
+	if (c->proc && fate != RS_C_TLS_READ && fate != RS_C_TLS_SILENT)
+		c->proc->tls_missed++;
+}
+
 void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
 {
 	struct rs_feed f = { pl, c };
@@ -60,6 +108,8 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 	if (c->proc && c->info.tls && !plain && c->info.facts.done_ns)
 		c->proc->opaque = true;
 
+	if (c->info.tls)
+		count_tls(pl, c);
 	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, rs_pl_message, &f);
 	rs_pl_end_exchanges(pl, c, NULL, end, ts_ns);
 	rs_trace_conn_gone(&pl->trace, c);

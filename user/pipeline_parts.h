@@ -36,4 +36,7 @@ void rs_pl_close_conn(struct rs_pipeline *pl, struct rs_conn *c, uint64_t ts_ns)
 /* Can no response come after this end of a direction? c has an open exchange. */
 bool rs_pl_response_impossible(const struct rs_conn *c, enum rs_ev_how how);
 
+/* Was its TLS under way before the process's plain text could be read? */
+bool rs_pl_tls_late(struct rs_pipeline *pl, const struct rs_conn *c, uint32_t tgid);
+
 #endif

@@ -26,15 +26,22 @@ static __always_inline bool rs_task_compat_any(struct task_struct *task)
 #endif
 }
 
-/* The open file behind a descriptor of the task when it is a socket, else NULL. No trusted pointer. */
-static __always_inline struct file *rs_fd_socket(struct task_struct *task, __u32 fd)
+/* The open file behind a descriptor of the task, or NULL. No trusted pointer. */
+static __always_inline struct file *rs_fd_file(struct task_struct *task, __u32 fd)
 {
 	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
 	struct file *file = NULL;
 
-	if (fd >= BPF_CORE_READ(fdt, max_fds))
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(fdt, fd) + fd);
+	if (fd < BPF_CORE_READ(fdt, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(fdt, fd) + fd);
+	return file;
+}
+
+/* The same when it is a socket, else NULL. */
+static __always_inline struct file *rs_fd_socket(struct task_struct *task, __u32 fd)
+{
+	struct file *file = rs_fd_file(task, fd);
+
 	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return NULL;
 	return file;

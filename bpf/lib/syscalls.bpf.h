@@ -15,8 +15,10 @@
 #define rs_sys_arg1(regs) ((regs)->si)
 #define rs_sys_arg2(regs) ((regs)->dx)
 #define rs_sys_arg3(regs) ((regs)->r10)
+#define rs_sys_arg4(regs) ((regs)->r8)
 
 enum {
+	RS_NR_mmap = 9,
 	RS_NR_read = 0,
 	RS_NR_write = 1,
 	RS_NR_readv = 19,
@@ -41,8 +43,10 @@ enum {
 #define rs_sys_arg1(regs) ((regs)->regs[1])
 #define rs_sys_arg2(regs) ((regs)->regs[2])
 #define rs_sys_arg3(regs) ((regs)->regs[3])
+#define rs_sys_arg4(regs) ((regs)->regs[4])
 
 enum {
+	RS_NR_mmap = 222,
 	RS_NR_read = 63,
 	RS_NR_write = 64,
 	RS_NR_readv = 65,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The life of processes that matter: those that had a transfer, and those that the filter names. */
 #include "lib/emit.bpf.h"
+#include "lib/locate.bpf.h"
 
 #define SIGKILL	 9
 #define SIGCHLD	 17
@@ -98,6 +99,53 @@ int BPF_PROG(rs_proc_exec, struct task_struct *task)
 	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	/* It has become another program: its /proc must be read anew. */
 	rs_submit(r, is_known || may_wake() ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+#define NAME_LEN 48
+
+/* Has the file's name "ssl", "tls", or what is in tcnative and conscrypt? User space looks closer. */
+static __always_inline bool like_tls(struct file *file)
+{
+	char n[NAME_LEN + 2] = {};
+	const unsigned char *name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
+
+	bpf_probe_read_kernel_str(n, NAME_LEN, name);
+#pragma unroll
+	for (int i = 0; i < NAME_LEN; i++) {
+		if ((n[i + 1] == 's' && n[i + 2] == 'l' && n[i] == 's') ||
+		    (n[i + 1] == 'l' && n[i + 2] == 's' && n[i] == 't') ||
+		    (n[i + 1] == 'c' && n[i + 2] == 'n' && n[i] == 't') ||
+		    (n[i + 1] == 's' && n[i + 2] == 'c' && n[i] == 'n'))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Room for a mapping is looked for: the first thing that is done for a library, also one that is loaded late. In
+ * no other place does the kernel say so to programs of ours without a price for every system call.
+ */
+SEC("tp_btf/vm_unmapped_area")
+int rs_proc_loads(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, fd = (__u32)rs_sys_arg4(regs);
+	struct rs_ev_proc *r;
+	struct file *file;
+
+	if (!rs_cfg.tls || rs_sys_nr(regs) != RS_NR_mmap || (__s32)fd < 0 || rs_task_compat(task))
+		return 0;
+	file = rs_fd_file(task, fd);
+	if (!file || !like_tls(file) || !rs_task_traced(tgid))
+		return 0;
+	r = begin(task, RS_PROC_LOADS);
+	if (!r)
+		return 0;
+	r->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	r->ino = BPF_CORE_READ(file, f_inode, i_ino);
+	rs_submit(r, may_wake() ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

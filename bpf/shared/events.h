@@ -87,6 +87,7 @@ enum rs_ev_proc_kind {
 	RS_PROC_SIGNAL = 3, /* a fatal signal is being delivered; signal: its number */
 	RS_PROC_OOM = 4,    /* chosen by the out-of-memory killer */
 	RS_PROC_FORK = 5,   /* tgid: the child; ppid: the parent */
+	RS_PROC_LOADS = 6,  /* it maps a file that, by its name, is a TLS library: dev, ino */
 };
 
 /* rs_ev_context.kind: who said it */
@@ -173,9 +174,15 @@ struct rs_ev_proc {
 	__u32 tid;
 	__u32 event; /* enum rs_ev_proc_kind */
 	__u32 signal;
-	__u32 code;
+	union {
+		__u32 code;
+		__u32 dev; /* as the kernel has it: 12 bits, 20 bits */
+	};
 	__u32 ppid;
-	__u64 start_ns; /* process's start, CLOCK_BOOTTIME */
+	union {
+		__u64 start_ns; /* process's start, CLOCK_BOOTTIME */
+		__u64 ino;
+	};
 	char comm[RS_COMM_LEN];
 };
 

@@ -33,6 +33,8 @@ NO_LOSS |= {("trace", "own_reports"), ("trace", "probes"), ("trace", "excluded")
 # Runs that the kernel left out, such as the end of one connection while another's is noted on the same CPU. One that
 # matters, a read or a write, shows in the comparison of the spans.
 NO_LOSS.add(("kernel", "missed"))
+# What became of TLS connections, those of other programs on this machine too: the comparison of the spans shows it.
+NO_LOSS |= {("tls", name) for name in ("late", "left_alone", "no_library", "too_dear", "not_probed")}
 NO_LOSS |= {("proto", "invalid"), ("kernel", "head_cut"), ("kernel", "read_fault")}
 NO_LOSS |= {("kernel", f"nodata_{why}") for why in ("sendfile", "uring", "compat", "other")}
 

@@ -106,6 +106,11 @@ class Tls(LiveTest):
     def ledger(agent):
         return {(row["stage"], row["name"]): row["value"] for row in agent.status()["ledger"]}
 
+    def fates(self, agent, count):
+        """What became of TLS connections, when so many have ended; else None."""
+        tls = {name: n for (stage, name), n in self.ledger(agent).items() if stage == "tls"}
+        return tls if tls["connections"] - tls["open"] >= count else None
+
     def both(self, spans, port, pid, prefix, count=COUNT, server=True):
         """Every request once at either end."""
         self.assert_same(spans.where(CLIENT, {pid}, "/" + prefix).triples(), wants(prefix, count), f"{prefix}: client spans")
@@ -178,15 +183,34 @@ class Tls(LiveTest):
         self.assert_same(agent.stop().where(SERVER, {server.pid}, "/w").triples(), wants("w", 6), "s_server -WWW")
 
     def test_static(self):
-        """A program with OpenSSL in it that nobody has seen before: found when it is executed."""
+        """A program with OpenSSL in it that nobody has seen before: found when it is executed; what it said before its
+        probes were there is counted."""
         port = self.nginx()
         binary = self.client("-Wl,-Bstatic", "-lssl", "-lcrypto", "-Wl,-Bdynamic", name="static")
         agent = self.agent("--port", str(port))
         first = self.own("plain", port, "first", binary=binary)
         pid = self.own("plain", port, "then", binary=binary)
+        late = wait_until("both connections to have ended", lambda: self.fates(agent, 4))["late"]
         spans = agent.stop()
-        self.measured(f"{len(spans.where(CLIENT, {first}))} of {COUNT} requests of a program's first run")
+        seen = len(spans.where(CLIENT, {first}))
+        self.measured(f"{seen} of {COUNT} requests of a program's first run")
+        self.assertTrue(seen == COUNT or late, "missed and not counted")
         self.both(spans, port, pid, "then")
+
+    def test_excluding_others(self):
+        """With --tls-exclude libraries are attached to each process: what comes too late for that is counted."""
+        port = self.nginx()
+        self.client()
+        agent = self.agent("--port", str(port), "--tls-exclude", "curl")
+        pids = [self.own("plain", port, f"run{i}-") for i in range(4)]
+        self.get("curl", port, "curl", 2)
+        fates = wait_until("all connections to have ended", lambda: self.fates(agent, 10))
+        spans = agent.stop()
+        whole = [pid for i, pid in enumerate(pids) if spans.where(CLIENT, {pid}).triples() == wants(f"run{i}-")]
+        self.measured(f"{len(whole)} of {len(pids)} short programs seen whole; connections: {fates}")
+        self.assertLessEqual(len(pids) - len(whole), fates["late"], "missed and not counted")
+        self.assertEqual(fates["left_alone"], 1, "curl's")
+        self.assert_same(spans.where(SERVER, None, "/curl").triples(), wants("curl", 2), "the server's side of them")
 
     def test_no_harm(self):
         """seccomp's strict mode, stacks that are looked at, stacks that are switched in the library's reads."""

@@ -17,6 +17,7 @@
 #include "tls/elf.h"
 
 #define LINGER_NS 30000000000ull /* a program that has ended may be started again */
+#define DETACHING 32		 /* files at once: each takes two threads for a moment */
 
 /* An executable that processes run, or did; version: of Go, or empty. */
 struct file {
@@ -28,6 +29,8 @@ struct file {
 	char version[32];
 	struct rs_bpf_go layout;
 	bool tls_tried;
+	bool going; /* its probes are being detached */
+	uint64_t tls_since_ns;
 	struct rs_uprobe *tasks, *tls; /* NULL: nothing to attach, or refused */
 };
 
@@ -47,12 +50,28 @@ void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, struct rs_counters
 	rs_list_init(&gs->live);
 }
 
-static void forget_file(struct rs_gos *gs, struct file *f)
+static void detach(struct file *f)
 {
-	rs_uprobe_detach(f->tasks);
-	rs_uprobe_detach(f->tls);
+	if (f->going)
+		return;
+	f->going = true;
+	rs_uprobe_let_go(f->tasks);
+	rs_uprobe_let_go(f->tls);
+}
+
+/* True: it is forgotten. False: as soon as its probes are gone. (If it were found again before, they would run twice.) */
+static bool forget_file(struct rs_gos *gs, struct file *f)
+{
+	detach(f);
+	if (rs_uprobe_gone(f->tasks))
+		f->tasks = NULL;
+	if (rs_uprobe_gone(f->tls))
+		f->tls = NULL;
+	if (f->tasks || f->tls)
+		return false;
 	rs_list_del(&f->known);
 	rs_pool_put(&gs->files, f);
+	return true;
 }
 
 static void forget(struct rs_gos *gs, struct proc *p)
@@ -66,10 +85,22 @@ static void forget(struct rs_gos *gs, struct proc *p)
 
 void rs_gos_release(struct rs_gos *gs)
 {
+	struct rs_list *pos;
+
 	if (!gs->live.next)
 		return;
-	while (!rs_list_empty(&gs->known))
-		forget_file(gs, rs_list_entry(gs->known.next, struct file, known));
+	while (!rs_list_empty(&gs->known)) {
+		unsigned some = 0;
+
+		/* At once: what the kernel waits for is the same. */
+		rs_list_for_each (pos, &gs->known) {
+			if (some++ == DETACHING)
+				break;
+			detach(rs_list_entry(pos, struct file, known));
+		}
+		if (!forget_file(gs, rs_list_entry(gs->known.next, struct file, known)))
+			usleep(1000);
+	}
 	rs_map_release(&gs->by_tgid);
 	rs_pool_release(&gs->procs);
 	rs_pool_release(&gs->files);
@@ -125,10 +156,8 @@ static struct file *room(struct rs_gos *gs)
 		rs_list_for_each_safe (pos, tmp, &gs->known) {
 			struct file *f = rs_list_entry(pos, struct file, known);
 
-			if (!f->procs) {
-				forget_file(gs, f);
+			if (!f->procs && forget_file(gs, f))
 				break;
-			}
 		}
 	}
 	return rs_pool_get(&gs->files);
@@ -153,6 +182,7 @@ static void study(struct rs_gos *gs, struct file *f, int fd, const char *path, b
 		if (tls) {
 			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
 			f->tls_tried = true;
+			f->tls_since_ns = rs_clock_mono();
 		}
 		f->go = true;
 		f->layout = g->layout;
@@ -179,6 +209,14 @@ static struct file *file_of(struct rs_gos *gs, uint32_t tgid, bool tls)
 		return NULL;
 	if (rs_uprobe_file(fd, &id) == 0) {
 		f = known_file(gs, &id);
+		if (f && f->going) {
+			if (!forget_file(gs,
+					 f)) { /* it is looked at again when it has a connection */
+				close(fd);
+				return NULL;
+			}
+			f = NULL;
+		}
 		if (f && (!f->go || !tls || f->tls_tried))
 			goto out;
 		if (!f && (f = room(gs))) {
@@ -233,7 +271,8 @@ bool rs_gos_process(const struct rs_gos *gs, uint32_t tgid, struct rs_gos_info *
 	if (p)
 		*ret = (struct rs_gos_info){ .version = p->file->version,
 					     .followed = p->file->go,
-					     .tls = p->file->tls != NULL };
+					     .tls = p->file->tls != NULL,
+					     .tls_since_ns = p->file->tls_since_ns };
 	return p != NULL;
 }
 
@@ -253,7 +292,7 @@ void rs_gos_tick(struct rs_gos *gs)
 	rs_list_for_each_safe (pos, tmp, &gs->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (!f->procs && now - f->unused_ns > LINGER_NS)
-			forget_file(gs, f);
+		if (f->going || (!f->procs && now - f->unused_ns > LINGER_NS))
+			(void)forget_file(gs, f);
 	}
 }

@@ -41,6 +41,7 @@ struct rs_gos_info {
 	const char *version; /* "go1.26.8"; valid until the next call of another function */
 	bool followed; /* its goroutines are known; false: a release that is not known, or before 1.18 */
 	bool tls;      /* and the plain text of crypto/tls */
+	uint64_t tls_since_ns;
 };
 bool rs_gos_process(const struct rs_gos *gs, uint32_t tgid, struct rs_gos_info *ret);
 

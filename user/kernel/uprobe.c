@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@
 
 /* One link for all places, or one for each. */
 struct rs_uprobe {
-	int multi; /* descriptor of the link; -1: single[] */
+	int multi;   /* descriptor of the link; -1: single[] */
+	bool closed; /* by another thread: atomic */
 	size_t n;
 	struct bpf_link *single[];
 };
@@ -121,15 +123,58 @@ int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *
 	return 0;
 }
 
-void rs_uprobe_detach(struct rs_uprobe *u)
+static void close_links(struct rs_uprobe *u)
 {
-	if (!u)
-		return;
 	if (u->multi >= 0)
 		close(u->multi);
 	for (size_t i = 0; i < u->n; i++)
 		bpf_link__destroy(u->single[i]);
+}
+
+void rs_uprobe_detach(struct rs_uprobe *u)
+{
+	if (!u)
+		return;
+	close_links(u);
 	free(u);
+}
+
+static void *closer(void *arg)
+{
+	struct rs_uprobe *u = arg;
+
+	close_links(u);
+	__atomic_store_n(&u->closed, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+#define CLOSER_STACK (128 * 1024)
+
+void rs_uprobe_let_go(struct rs_uprobe *u)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	if (!u)
+		return;
+	r = pthread_attr_init(&attr);
+	if (!r) {
+		(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		(void)pthread_attr_setstacksize(&attr, CLOSER_STACK);
+		r = pthread_create(&thread, &attr, closer, u);
+		(void)pthread_attr_destroy(&attr);
+	}
+	if (r)
+		closer(u);
+}
+
+bool rs_uprobe_gone(struct rs_uprobe *u)
+{
+	if (u && !__atomic_load_n(&u->closed, __ATOMIC_ACQUIRE))
+		return false;
+	free(u);
+	return true;
 }
 
 bool rs_uprobe_by_process(const struct rs_kernel *k)

@@ -65,8 +65,12 @@ int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *
 		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret);
 /* Can it be attached to one process? (Perf events follow one thread alone.) */
 bool rs_uprobe_by_process(const struct rs_kernel *k);
-/* NULL is fine. */
+/* NULL is fine. The kernel waits until no CPU can be in the program any more: 20 to 400 ms. */
 void rs_uprobe_detach(struct rs_uprobe *u);
+/* The same without waiting, by a thread that does nothing else. u is not used for anything but rs_uprobe_gone(). */
+void rs_uprobe_let_go(struct rs_uprobe *u);
+/* Is it detached? Then u is freed. To be asked until it says so, if only to free u. NULL: it is. */
+bool rs_uprobe_gone(struct rs_uprobe *u);
 
 /* Is the program loaded? If not, *ret_reason (if not NULL) says why, valid as long as k. */
 bool rs_uprobe_loaded(const struct rs_kernel *k, enum rs_uprobe_prog prog, const char **ret_reason);

@@ -47,7 +47,9 @@ struct rs_proc {
 	uint16_t wanders;  /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
 	uint64_t plain_bytes; /* of TLS, seen */
-	bool opaque;	      /* it had TLS connections of which no plain text was seen */
+	uint32_t
+		tls_missed; /* ended connections whose plain text was not read, or not from the beginning */
+	bool opaque; /* it had TLS connections of which no plain text was seen */
 
 	/* Of the batch under construction (see trace/assemble.c): */
 	uint64_t batch_serial, batch_origin;

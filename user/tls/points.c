@@ -104,14 +104,16 @@ static int add_after_calls(struct rs_tls_points *p, const struct rs_elf *e, uint
 	struct rs_elf_bytes text;
 
 	for (unsigned s = 0; (text = rs_elf_text(e, s)).len; s++) {
-		for (size_t i = 0; i + 5 <= text.len; i++) {
+		const uint8_t *from = text.ptr, *end = text.ptr + (text.len < 5 ? 0 : text.len - 4);
+
+		/* Programs with a library in them have tens of megabytes. */
+		for (; from < end && (from = memchr(from, 0xe8, (size_t)(end - from))); from++) {
+			size_t i = (size_t)(from - text.ptr);
 			struct rs_elf_bytes f;
 			struct rs_code code;
 			int32_t distance;
 			int r;
 
-			if (text.ptr[i] != 0xe8)
-				continue;
 			memcpy(&distance, text.ptr + i + 1, sizeof(distance));
 			if (text.va + i + 5 + (uint64_t)(int64_t)distance != va)
 				continue;

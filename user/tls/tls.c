@@ -9,15 +9,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "maps.h"
 #include "price.h"
+#include "system.h"
 
 #define LINGER_NS      30000000000ull /* probes stay for so long after the last process */
 #define SWEEP_NS       1000000000ull
+#define DETACHING      32    /* files at once: each takes three threads for a moment */
 #define AGAIN_TIMES    8     /* a process that does TLS is looked at again at most so often */
 #define PRICE_MAX_NS   15000 /* --tls auto: of one call */
 #define PRICE_CHEAP_NS 1000  /* when it could not be measured: */
@@ -31,6 +34,9 @@ struct file {
 		tgid; /* 0; with --tls-exclude a shared library is attached to one process at a time */
 	uint32_t procs;
 	uint64_t unused_ns; /* since when no process has it; 0: some has */
+	uint64_t hooked_ns; /* since when its probes are there */
+	bool system;	    /* one of the system's own libraries: it stays */
+	bool going;	    /* its probes are being detached */
 	const char *library;
 	enum rs_tls_state state;
 	struct rs_uprobe *u[RS_UPROBE_COUNT];
@@ -41,7 +47,8 @@ struct proc {
 	struct rs_list live;
 	uint32_t tgid;
 	uint8_t n, again;
-	bool later; /* its libraries were not loaded yet when it was looked at */
+	bool later;  /* its libraries were not loaded yet when it was looked at */
+	bool looked; /* into all that it had loaded at some moment */
 	bool excluded;
 	enum rs_tls_mode mode; /* --tls, or what a rule says of this process */
 	struct file *file[RS_TLS_PER_PROC];
@@ -72,19 +79,37 @@ void rs_tls_init(struct rs_tls_watch *w, struct rs_kernel *kernel, enum rs_tls_m
 
 static void detach(struct file *f)
 {
-	for (int i = 0; i < RS_UPROBE_COUNT; i++) {
-		rs_uprobe_detach(f->u[i]);
-		f->u[i] = NULL;
-	}
+	if (f->going)
+		return;
+	f->going = true;
+	for (int i = 0; i < RS_UPROBE_COUNT; i++)
+		rs_uprobe_let_go(f->u[i]);
 }
 
-static void forget_file(struct rs_tls_watch *w, struct file *f)
+static bool detached(struct file *f)
 {
-	if (f->library && f->state == RS_TLS_HOOKED)
-		w->n->v[RS_C_TLS_DETACHED]++;
-	detach(f);
+	bool all = true;
+
+	for (int i = 0; i < RS_UPROBE_COUNT; i++) {
+		if (rs_uprobe_gone(f->u[i]))
+			f->u[i] = NULL;
+		all &= !f->u[i];
+	}
+	return all;
+}
+
+/* True: it is forgotten. False: as soon as its probes are gone. (If it were found again before, they would run twice.) */
+static bool forget_file(struct rs_tls_watch *w, struct file *f)
+{
+	if (!f->going) {
+		w->n->v[RS_C_TLS_DETACHED] += f->library && f->state == RS_TLS_HOOKED;
+		detach(f);
+	}
+	if (!detached(f))
+		return false;
 	rs_list_del(&f->known);
 	rs_pool_put(&w->files, f);
+	return true;
 }
 
 static void leave(struct proc *p, uint64_t now_ns)
@@ -106,12 +131,24 @@ static void forget(struct rs_tls_watch *w, struct proc *p, uint64_t now_ns)
 
 void rs_tls_release(struct rs_tls_watch *w)
 {
+	struct rs_list *pos;
+
 	if (!w->live.next)
 		return;
 	while (!rs_list_empty(&w->live))
 		forget(w, rs_list_entry(w->live.next, struct proc, live), 0);
-	while (!rs_list_empty(&w->known))
-		forget_file(w, rs_list_entry(w->known.next, struct file, known));
+	while (!rs_list_empty(&w->known)) {
+		unsigned some = 0;
+
+		/* At once: what the kernel waits for is the same. */
+		rs_list_for_each (pos, &w->known) {
+			if (some++ == DETACHING)
+				break;
+			detach(rs_list_entry(pos, struct file, known));
+		}
+		if (!forget_file(w, rs_list_entry(w->known.next, struct file, known)))
+			usleep(1000);
+	}
 	rs_map_release(&w->by_tgid);
 	rs_pool_release(&w->procs);
 	rs_pool_release(&w->files);
@@ -138,16 +175,14 @@ static struct file *find_file(struct rs_tls_watch *w, const struct rs_uprobe_fil
 static struct file *file_room(struct rs_tls_watch *w)
 {
 	struct file *f = rs_pool_get(&w->files);
-	struct rs_list *pos;
+	struct rs_list *pos, *tmp;
 
 	if (f)
 		return f;
-	rs_list_for_each (pos, &w->known) {
+	rs_list_for_each_safe (pos, tmp, &w->known) {
 		f = rs_list_entry(pos, struct file, known);
-		if (f->procs)
-			continue;
-		forget_file(w, f);
-		return rs_pool_get(&w->files);
+		if (!f->procs && !f->system && forget_file(w, f))
+			return rs_pool_get(&w->files);
 	}
 	w->n->v[RS_C_TLS_NO_ROOM]++;
 	return NULL;
@@ -180,7 +215,10 @@ static int attach(struct rs_tls_watch *w, struct file *f, const char *path,
 		r = rs_uprobe_attach(w->kernel, (enum rs_uprobe_prog)prog, path, f->tgid, at, n,
 				     &f->u[prog]);
 		if (r) {
-			detach(f);
+			for (prog++; prog < RS_UPROBE_COUNT; prog++) {
+				rs_uprobe_detach(f->u[prog]);
+				f->u[prog] = NULL;
+			}
 			return r;
 		}
 	}
@@ -210,6 +248,7 @@ static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
 		return;
 	}
 	f->state = RS_TLS_HOOKED;
+	f->hooked_ns = rs_clock_mono();
 	snprintf(f->why, sizeof(f->why), "%s; %u.%u µs a call", p->what, price / 1000,
 		 price / 100 % 10);
 	w->n->v[RS_C_TLS_ATTACHED]++;
@@ -246,19 +285,6 @@ static void study(struct rs_tls_watch *w, struct file *f, int fd, enum rs_tls_mo
 	free(p);
 }
 
-/* Could a library with this name be one of ours? The program itself is always looked into. */
-static bool promising(const char *path)
-{
-	static const char *const parts[] = { "ssl", "tls", "tcnative", "conscrypt", "quiche" };
-	const char *slash = strrchr(path, '/');
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (strcasestr(slash ? slash + 1 : path, parts[i]))
-			return true;
-	}
-	return false;
-}
-
 static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, uint32_t tgid,
 			     enum rs_tls_mode mode)
 {
@@ -268,6 +294,12 @@ static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, u
 	if (rs_uprobe_file(fd, &id))
 		return NULL;
 	f = find_file(w, &id, tgid);
+	if (f && f->going) {
+		w->busy = !forget_file(w, f);
+		if (w->busy)
+			return NULL;
+		f = NULL;
+	}
 	if (!f) {
 		f = file_room(w);
 		if (!f)
@@ -322,11 +354,9 @@ bool rs_tls_excluded(const struct rs_tls_watch *w, uint32_t tgid)
 	return named(w, exe);
 }
 
-static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path, uint32_t tgid)
+static void has(struct proc *p, struct file *f)
 {
-	struct file *f = p->n < RS_TLS_PER_PROC ? get_file(w, fd, path, tgid, p->mode) : NULL;
-
-	if (!f || !f->library)
+	if (!f || !f->library || p->n == RS_TLS_PER_PROC)
 		return;
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->file[i] == f)
@@ -335,6 +365,15 @@ static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path
 	p->file[p->n++] = f;
 	f->procs++;
 	f->unused_ns = 0;
+}
+
+static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path, uint32_t tgid)
+{
+	w->busy = false;
+	if (p->n < RS_TLS_PER_PROC)
+		has(p, get_file(w, fd, path, tgid, p->mode));
+	if (w->busy)
+		p->later = w->later = true;
 }
 
 struct looking {
@@ -349,7 +388,7 @@ static bool on_mapped(void *arg, const struct rs_mapped *m)
 	struct looking *l = arg;
 	int fd;
 
-	if ((!l->all && !promising(m->path)) || strcmp(m->path, l->exe) == 0)
+	if ((!l->all && !rs_tls_promising(m->path)) || strcmp(m->path, l->exe) == 0)
 		return true;
 	fd = rs_maps_open(l->p->tgid, m);
 	if (fd >= 0) {
@@ -386,8 +425,10 @@ static void search(struct rs_tls_watch *w, struct proc *p, enum what what)
 		use(w, p, fd, l.exe, 0);
 		close(fd);
 	}
-	if (what != THE_PROGRAM)
-		(void)rs_maps_each(p->tgid, on_mapped, &l);
+	if (what == THE_PROGRAM)
+		return;
+	p->looked = true;
+	(void)rs_maps_each(p->tgid, on_mapped, &l);
 }
 
 static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
@@ -425,6 +466,7 @@ static void look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode, b
 	p->mode = mode;
 	p->n = 0;
 	p->again = 0;
+	p->looked = false;
 	p->later = !libraries;
 	w->later |= p->later;
 	search(w, p, libraries ? AND_LIBRARIES : THE_PROGRAM);
@@ -439,6 +481,45 @@ void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode)
 void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid)
 {
 	look(w, tgid, w->mode, false);
+}
+
+/* Is it one that is known to the kernel as this? Layers have no device number here. */
+static struct file *loaded(const struct rs_tls_watch *w, uint32_t dev, uint64_t ino)
+{
+	dev_t user = makedev(dev >> 20, dev & 0xfffff);
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &w->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+
+		if (f->id.dev == user && f->id.ino == ino && f->state == RS_TLS_HOOKED &&
+		    f->library && !f->tgid && !f->going)
+			return f;
+	}
+	return NULL;
+}
+
+void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t ino)
+{
+	struct proc *p;
+	struct file *f;
+	unsigned n;
+
+	if (!w->kernel || tgid == (uint32_t)getpid())
+		return;
+	p = get_proc(w, tgid);
+	if (!p || p->excluded)
+		return;
+	f = loaded(w, dev, ino);
+	if (f) {
+		has(p, f);
+		return;
+	}
+	n = p->n;
+	search(w, p, AND_LIBRARIES);
+	/* Perhaps it was a moment too early. */
+	if (p->n == n)
+		p->later = w->later = true;
 }
 
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque)
@@ -471,6 +552,41 @@ void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t 
 	closedir(dir);
 }
 
+/* -- the system's own libraries -- */
+
+static void on_system(void *arg, int fd, const char *path)
+{
+	struct rs_tls_watch *w = arg;
+	struct file *f = get_file(w, fd, path, 0, w->mode);
+
+	if (f && f->library)
+		f->system = true;
+}
+
+void rs_tls_look_system(struct rs_tls_watch *w, const char *root)
+{
+	if (!w->kernel || w->by_process)
+		return;
+	w->root = root;
+	rs_tls_system(&w->system, root, on_system, w);
+}
+
+static void look_system_again(struct rs_tls_watch *w)
+{
+	struct rs_list *pos;
+
+	if (!w->root || !rs_tls_system_changed(&w->system, w->root))
+		return;
+	rs_list_for_each (pos, &w->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+
+		f->system = false;
+		if (f->library && !f->procs)
+			f->unused_ns = rs_clock_mono();
+	}
+	rs_tls_system(&w->system, w->root, on_system, w);
+}
+
 /* Programs that were executed a moment ago: those that are still there have loaded their libraries. */
 static void look_later(struct rs_tls_watch *w)
 {
@@ -488,9 +604,17 @@ static void look_later(struct rs_tls_watch *w)
 	}
 }
 
+/* A library of one process alone cannot be found again by another. */
+static bool unused(const struct file *f, uint64_t now_ns)
+{
+	return f->library && !f->system && f->unused_ns &&
+	       (f->tgid || now_ns - f->unused_ns >= LINGER_NS);
+}
+
 void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 {
 	struct rs_list *pos, *tmp;
+	unsigned going = 0;
 
 	if (!w->kernel)
 		return;
@@ -499,6 +623,7 @@ void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 	if (now_ns - w->swept_ns < SWEEP_NS)
 		return;
 	w->swept_ns = now_ns;
+	look_system_again(w);
 	rs_list_for_each_safe (pos, tmp, &w->live) {
 		struct proc *p = rs_list_entry(pos, struct proc, live);
 
@@ -508,9 +633,35 @@ void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 	rs_list_for_each_safe (pos, tmp, &w->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (f->library && f->unused_ns && now_ns - f->unused_ns >= LINGER_NS)
-			forget_file(w, f);
+		if ((f->going || unused(f, now_ns)) && !forget_file(w, f) && ++going == DETACHING)
+			break;
 	}
+}
+
+enum rs_tls_reading rs_tls_reading(const struct rs_tls_watch *w, uint32_t tgid,
+				   uint64_t *ret_since_ns)
+{
+	const struct proc *p = w->kernel ? rs_map_get(&w->by_tgid, tgid) : NULL;
+	enum rs_tls_reading r = RS_TLS_UNKNOWN;
+
+	if (w->mode == RS_TLS_NEVER || (p && p->excluded))
+		return RS_TLS_LEFT_ALONE;
+	if (!w->kernel)
+		return RS_TLS_REFUSED;
+	if (!p || (!p->looked && !p->n))
+		return RS_TLS_NOT_YET;
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct file *f = p->file[i];
+
+		if (f->state == RS_TLS_HOOKED) {
+			if (r != RS_TLS_READ || f->hooked_ns > *ret_since_ns)
+				*ret_since_ns = f->hooked_ns;
+			r = RS_TLS_READ;
+		} else if (r != RS_TLS_READ) {
+			r = f->state == RS_TLS_DECLINED ? RS_TLS_TOO_DEAR : RS_TLS_REFUSED;
+		}
+	}
+	return r;
 }
 
 size_t rs_tls_process(const struct rs_tls_watch *w, uint32_t tgid,

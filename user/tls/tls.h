@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "kernel/uprobe.h"
 #include "tls/points.h"
+#include "tls/system.h"
 #include "tls_mode.h"
 
 #define RS_TLS_PROCS	4096
@@ -47,8 +48,11 @@ struct rs_tls_watch {
 	struct rs_pool procs, files;
 	struct rs_list live;  /* processes */
 	struct rs_list known; /* files, the one longest not asked for first */
-	bool later;	      /* some process is to be looked at again at the next tick */
-	uint64_t swept_ns;    /* when ended processes were looked for */
+	struct rs_tls_system system;
+	const char *root;  /* of the system's libraries; NULL: they are not looked for */
+	bool busy;	   /* the file asked for last is being detached: later */
+	bool later;	   /* some process is to be looked at again at the next tick */
+	uint64_t swept_ns; /* when ended processes were looked for */
 	struct rs_counters *n;
 };
 
@@ -65,12 +69,21 @@ void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode);
 void rs_tls_exec(struct rs_tls_watch *w, uint32_t tgid);
 /* Does --tls-exclude name its executable? */
 bool rs_tls_excluded(const struct rs_tls_watch *w, uint32_t tgid);
+/* It maps a file that may be a TLS library (RS_PROC_LOADS). */
+void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t ino);
 /* It does TLS: looks for its library if none is known, or if there was TLS that none of them did (opaque). */
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque);
+/* The system's own libraries below root ("": /), before anybody has them and for good: so no program's first
+ * requests are missed. Looked at again when the directories change. root outlives w. Not with --tls-exclude. */
+void rs_tls_look_system(struct rs_tls_watch *w, const char *root);
 /* Every process that runs now, and that `wanted` (NULL: all) says yes to. */
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg);
 /* Call a few times a second: gives up what is not used any more. */
 void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns);
+
+/* READ: *ret_since_ns is when the last of its libraries was attached to. */
+enum rs_tls_reading rs_tls_reading(const struct rs_tls_watch *w, uint32_t tgid,
+				   uint64_t *ret_since_ns);
 
 /* For status: libraries of a process. */
 struct rs_tls_info {

@@ -9,4 +9,14 @@ enum rs_tls_mode {
 	RS_TLS_NEVER,
 };
 
+/* What becomes of a process's TLS. */
+enum rs_tls_reading {
+	RS_TLS_READ,
+	RS_TLS_NOT_YET,	   /* it was not looked into; perhaps it has ended already */
+	RS_TLS_UNKNOWN,	   /* no library that is known, or none with names to go by */
+	RS_TLS_LEFT_ALONE, /* as the user wants it */
+	RS_TLS_TOO_DEAR,
+	RS_TLS_REFUSED, /* probes cannot be placed or attached */
+};
+
 #endif
