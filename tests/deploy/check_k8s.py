@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -142,10 +143,15 @@ def manifests_are_taken_by_the_api_server():
     kubectl("apply", "--dry-run=server", "--validate=true", "-f", "-", stdin=base)
 
 
-def daemonset_becomes_ready():
+def running_agent():
+    """The name of the agent's pod, with VALUES."""
     kubectl("apply", "-f", "-", stdin=render(values=VALUES))
-    wait("the DaemonSet", lambda: [p for p in pods("ringspan", "check=yes") if ready(p)])
-    agent = pods("ringspan", "check=yes")[0]["metadata"]["name"]
+    kubectl("-n", "ringspan", "rollout", "status", "daemonset/ringspan", f"--timeout={WAIT - 10}s")
+    return wait("the DaemonSet", lambda: [p for p in pods("ringspan", "check=yes") if ready(p)])[0]["metadata"]["name"]
+
+
+def daemonset_becomes_ready():
+    agent = running_agent()
     text = kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status")
     expect("capturing" in text, text)
     status = json.loads(kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status", "--json"))
@@ -158,7 +164,8 @@ def daemonset_becomes_ready():
 
 
 def requests_come_out_with_their_names():
-    agent = pods("ringspan", "check=yes")[0]["metadata"]["name"]
+    agent = running_agent()
+    kubectl("delete", "job", "asker", "--ignore-not-found")
     kubectl("apply", "-f", "-", stdin=SHOP)
     servers = wait("the Deployment", lambda: (lambda l: len(l) == 2 and all(map(ready, l)) and l)(pods("default", "app=shop")))
     target = servers[0]
@@ -184,18 +191,26 @@ def requests_come_out_with_their_names():
         for resource in mine:
             wrong = {k: (resource.get(k), v) for k, v in want.items() if resource.get(k) != v}
             expect(not wrong, f"{pod['metadata']['name']}: (is, should be): {wrong}\n{resource}\n{log(agent)}")
-    text = kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status", "--pod", target["metadata"]["name"])
+    text = kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status", "--service", "shop-api")
     expect("shop-api" in text, text)
+    # By its pod while one of its processes, which live as long as a connection, is there.
+    with subprocess.Popen([NODE, "kubectl", DIR, "exec", target["metadata"]["name"], "--", "/app", "ask", "127.0.0.1", "8080",
+                           "100000000", "/again"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as busy:
+        wait("the pod in status", lambda: "shop-api" in kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "status",
+                                                                "--pod", target["metadata"]["name"]))
+        kubectl("delete", "deployment", "shop-api")
+        os.killpg(busy.pid, signal.SIGTERM)
 
 
 def report_is_made_in_the_pod():
-    agent = pods("ringspan", "check=yes")[0]["metadata"]["name"]
+    agent = running_agent()
     out = kubectl("-n", "ringspan", "exec", agent, "--", "ringspan", "bugreport", "-o", "/tmp/r.tar.gz")
     expect(out.strip() == "/tmp/r.tar.gz", out)
 
 
 def new_configuration_is_a_rolling_update():
-    before = pods("ringspan", "check=yes")[0]["metadata"]["name"]
+    before = running_agent()
     values = {**VALUES, "config": {"export": {"exporter": "stdout"}, "discovery": {"port": [8081]}}}
     kubectl("apply", "-f", "-", stdin=render(values=values))
     wait("the new pod", lambda: [p for p in pods("ringspan", "check=yes")

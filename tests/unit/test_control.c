@@ -184,16 +184,30 @@ static void test_too_many_clients(void **state)
 {
 	struct fixture *f = *state;
 	int fd[RS_CONTROL_CLIENTS + 1];
-	char buf[256];
+	static char buf[1 << 16];
 	size_t n;
 
 	assert_int_equal(start(f), 0);
 	for (int i = 0; i <= RS_CONTROL_CLIENTS; i++) {
+		/* However slow this machine is, all have just been heard of. */
+		for (int k = 0; k < i; k++)
+			f->control.client[k].active_ns = UINT64_MAX;
 		fd[i] = connect_to(f);
 		n = talk(f, fd[i], buf, sizeof(buf));
 		assert_int_equal(n > 0, i == RS_CONTROL_CLIENTS);
 	}
 	assert_int_equal(f->control.nclients, RS_CONTROL_CLIENTS);
+	/* Who keeps us waiting for longest goes for a new one. */
+	f->control.client[2].active_ns = 1;
+	f->control.client[5].active_ns = 0;
+	close(fd[RS_CONTROL_CLIENTS]);
+	fd[RS_CONTROL_CLIENTS] = connect_to(f);
+	assert_int_equal(write(fd[RS_CONTROL_CLIENTS], "status\n", 7), 7);
+	n = talk(f, fd[RS_CONTROL_CLIENTS], buf, sizeof(buf));
+	assert_true(n > 8 && memcmp(buf, "{\"error\"", 8) != 0);
+	assert_int_equal(f->control.nclients, RS_CONTROL_CLIENTS - 1);
+	assert_int_equal(f->control.client[2].active_ns, 1);
+	assert_int_equal(f->control.client[5].w.fd, -1);
 	/* Those who are silent for too long make room. */
 	for (int i = 0; i < RS_CONTROL_CLIENTS; i++)
 		f->control.client[i].active_ns = 0;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +18,10 @@
 #define ANSWER_MAX (32u << 20) /* bytes a client accepts */
 #define WAIT_S	   5	       /* a client waits for one piece */
 #define TICK_NS	   1000000000u
+#define BUSY_TRIES 30
+#define BUSY_NS	   100000000 /* between them */
+
+static const char busy[] = "{\"error\":\"too many clients; try again\"}\n";
 
 static int set_path(struct sockaddr_un *sun, const char *path, char *err, size_t size)
 {
@@ -169,6 +174,14 @@ static void on_client(void *arg, uint32_t events)
 		receive(cl);
 }
 
+/* For how long have we waited for it? 0: it waits for us. */
+static uint64_t stalled_ns(const struct rs_control_client *cl, uint64_t now)
+{
+	if ((cl->open && cl->sent == cl->len) || now < cl->active_ns)
+		return 0;
+	return now - cl->active_ns;
+}
+
 static void on_tick(void *arg)
 {
 	struct rs_control *c = arg;
@@ -179,32 +192,44 @@ static void on_tick(void *arg)
 
 		if (cl->w.fd < 0)
 			continue;
-		if (cl->open && cl->sent == cl->len) /* it waits for us, not we for it */
+		if (!stalled_ns(cl, now))
 			cl->active_ns = now;
-		else if (now - cl->active_ns > RS_CONTROL_TIMEOUT_NS)
+		else if (stalled_ns(cl, now) > RS_CONTROL_TIMEOUT_NS)
 			drop(cl);
 	}
 }
 
-static struct rs_control_client *free_slot(struct rs_control *c)
+/* A free slot; without one, that of who has kept us waiting for longest. NULL: none has for long. */
+static struct rs_control_client *place(struct rs_control *c)
 {
+	uint64_t now = rs_clock_mono(), most = RS_CONTROL_PATIENCE_NS;
+	struct rs_control_client *slowest = NULL;
+
 	for (int i = 0; i < RS_CONTROL_CLIENTS; i++) {
-		if (c->client[i].w.fd < 0)
-			return &c->client[i];
+		struct rs_control_client *cl = &c->client[i];
+
+		if (cl->w.fd < 0)
+			return cl;
+		if (stalled_ns(cl, now) >= most) {
+			most = stalled_ns(cl, now);
+			slowest = cl;
+		}
 	}
-	return NULL;
+	if (slowest)
+		drop(slowest);
+	return slowest;
 }
 
 static void on_connect(void *arg, uint32_t events)
 {
-	static const char busy[] = "{\"error\":\"too many clients; try again\"}\n";
 	struct rs_control *c = arg;
 	int fd = accept4(c->w.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct rs_control_client *cl = free_slot(c);
+	struct rs_control_client *cl;
 
 	(void)events;
 	if (fd < 0)
 		return;
+	cl = place(c);
 	if (!cl) {
 		/* A new socket's buffer has room for this. */
 		if (send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -461,15 +486,21 @@ static int ask(const char *path, const char *request, unsigned wait_s, char *err
 int rs_control_ask(const char *path, const char *request, char **ret, size_t *ret_len, char *err,
 		   size_t size)
 {
-	int fd = ask(path, request, WAIT_S, err, size), e;
+	for (int left = BUSY_TRIES;; left--) {
+		const struct timespec wait = { .tv_nsec = BUSY_NS };
+		int fd = ask(path, request, WAIT_S, err, size), e;
 
-	if (fd < 0)
-		return fd;
-	e = read_all(fd, ret, ret_len);
-	if (e)
-		explain(path, -e, err, size);
-	close(fd);
-	return e;
+		if (fd < 0)
+			return fd;
+		e = read_all(fd, ret, ret_len);
+		close(fd);
+		if (e)
+			return explain(path, -e, err, size);
+		if (!left || strcmp(*ret, busy) != 0)
+			return 0;
+		free(*ret);
+		nanosleep(&wait, NULL);
+	}
 }
 
 int rs_control_listen(const char *path, const char *request, unsigned wait_s,

@@ -7,7 +7,8 @@
  * nobody knows gets {"error": "…"}. (`echo status | nc -U PATH` works.)
  *
  * Server: mode 0600, at most RS_CONTROL_CLIENTS clients with RS_CONTROL_REQUEST bytes each; a client
- * that does not send or read for RS_CONTROL_TIMEOUT_NS is closed. Never blocks the loop.
+ * that does not send or read for RS_CONTROL_TIMEOUT_NS is closed, and when there is no room for a new one, the one that
+ * has been so for longest, if that is RS_CONTROL_PATIENCE_NS. Never blocks the loop.
  */
 #ifndef RS_STATUS_CONTROL_H
 #define RS_STATUS_CONTROL_H
@@ -17,10 +18,11 @@
 #include "loop/loop.h"
 #include "status.h"
 
-#define RS_CONTROL_CLIENTS    8
-#define RS_CONTROL_REQUEST    256
-#define RS_CONTROL_SAY	      (256 * 1024) /* bytes of an answer by bits that may wait for the client */
-#define RS_CONTROL_TIMEOUT_NS 5000000000u
+#define RS_CONTROL_CLIENTS     8
+#define RS_CONTROL_REQUEST     256
+#define RS_CONTROL_SAY	       (256 * 1024) /* bytes of an answer by bits that may wait for the client */
+#define RS_CONTROL_TIMEOUT_NS  5000000000u
+#define RS_CONTROL_PATIENCE_NS 200000000u
 
 /* Fills in what rs_status_init() did not. */
 typedef void (*rs_control_fill_fn)(void *arg, struct rs_status *s);
@@ -76,7 +78,7 @@ void rs_control_end(struct rs_control_client *cl);
 void rs_control_close(struct rs_control *c);
 
 /*
- * Client: asks and waits at most a few seconds. The answer is malloc'ed and NUL-terminated; free() it.
+ * Client: asks and waits at most a few seconds, also for a place. The answer is malloc'ed and NUL-terminated; free() it.
  * 0, or -errno with one line of text in err.
  */
 int rs_control_ask(const char *path, const char *request, char **ret, size_t *ret_len, char *err,
