@@ -91,10 +91,12 @@ int rs_agent_open_control(struct rs_agent *a)
 	char err[256];
 	int rc;
 
-	if (a->cfg->listen &&
-	    rs_page_open(&a->page, &a->loop, a->cfg->listen, on_status, a, err, sizeof(err))) {
+	rc = a->cfg->listen ? rs_page_open(&a->page, &a->loop, a->cfg->listen, on_status, a, err,
+					   sizeof(err))
+			    : 0;
+	if (rc) {
 		rs_error("%s", err);
-		return RS_EXIT_FAILED;
+		return rc == -EINVAL ? RS_EXIT_USAGE : RS_EXIT_FAILED;
 	}
 	if (a->cfg->command != RS_CMD_run && a->cfg->source[RS_O_socket] == RS_FROM_DEFAULT)
 		return RS_EXIT_OK;

@@ -47,9 +47,7 @@ int rs_agent_first_settings(struct rs_agent *a)
 	a->reload = (struct rs_reload){ .start = a->cfg, .apply = apply, .arg = a };
 	if (!unknown.len)
 		return RS_EXIT_OK;
-	rs_error(
-		"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
-		STR_ARG(unknown));
+	rs_error(RS_REDACT_REFUSED, STR_ARG(unknown));
 	return RS_EXIT_USAGE;
 }
 

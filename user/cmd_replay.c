@@ -85,7 +85,7 @@ static int read_file(struct replay *r, FILE *f, const char *name)
 		rc = rs_script_read(f, on_record, r, err, sizeof(err));
 	if (!rc || rc == -ECANCELED)
 		return RS_EXIT_OK;
-	rs_error("%s: %s", name, err);
+	rs_error("%s: %s%s", name, c == 'R' ? "" : "no recording, and no event script: ", err);
 	return RS_EXIT_FAILED;
 }
 
@@ -161,9 +161,7 @@ static int replay(struct replay *r, const struct rs_config *cfg, FILE *f)
 	r->pl.skip_probes = !cfg->trace_probes;
 	unknown = rs_trace_redact(&r->pl.trace, cfg);
 	if (unknown.len) {
-		rs_error(
-			"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
-			STR_ARG(unknown));
+		rs_error(RS_REDACT_REFUSED, STR_ARG(unknown));
 		return RS_EXIT_USAGE;
 	}
 	r->pl.flush = on_flush;

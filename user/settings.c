@@ -8,6 +8,7 @@
 
 #include "config/option.h"
 #include "export/exporters.h"
+#include "status/page.h"
 #include "trace/trace.h"
 
 static const bool live[RS_O_COUNT] = {
@@ -56,13 +57,12 @@ int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 					});
 
 	if (unknown.len) {
-		snprintf(
-			err, size,
-			"redaction: '%.*s' is not an attribute ringspan writes, is too long, or is one too many",
-			STR_ARG(unknown));
+		snprintf(err, size, RS_REDACT_REFUSED, STR_ARG(unknown));
 		return -EINVAL;
 	}
-	return rs_exporters_check(cfg, err, size);
+	return cfg->listen && rs_page_check(cfg->listen, err, size)
+		       ? -EINVAL
+		       : rs_exporters_check(cfg, err, size);
 }
 
 /* -- what has changed -- */

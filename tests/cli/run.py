@@ -302,6 +302,8 @@ def test_config_check():
                 ("export: 9\n", (":1:9: export is a section",)),
                 ("export:\n  exporter: zipkn\n", ("unknown exporter 'zipkn'", "zipkin")),
                 ("spans:\n  drop-attribute: no.such.key\n", ("no.such.key",)),
+                ("spans:\n  capture-request-header: 'a b'\n", ("'a b' is no",)),
+                ("listen: 99999\n", ("--listen 99999",)),
                 ("sampling: {sampler-arg: 7}\n", (":1:25: sampler-arg: '7'",)),
                 ("discovery:\n  include:\n    - exe: '['\n", (":3:12: exe: '[' is no glob",)),
                 ("export:\n\tfile: x\n", (":2:1: there is a tab",)),

@@ -223,6 +223,21 @@ static bool parse_address(const char *text, union address *a, socklen_t *ret_len
 	return inet_pton(AF_INET6, name, &a->in6.sin6_addr) == 1;
 }
 
+static int bad_address(const char *address, char *err, size_t size)
+{
+	snprintf(err, size, "--listen %s: it is written PORT or ADDRESS:PORT, with an IP address",
+		 address);
+	return -EINVAL;
+}
+
+int rs_page_check(const char *address, char *err, size_t size)
+{
+	union address a;
+	socklen_t len;
+
+	return parse_address(address, &a, &len) ? 0 : bad_address(address, err, size);
+}
+
 int rs_page_open(struct rs_page *p, struct rs_loop *loop, const char *address,
 		 void (*fill)(void *arg, struct rs_status *s), void *arg, char *err, size_t size)
 {
@@ -234,12 +249,8 @@ int rs_page_open(struct rs_page *p, struct rs_loop *loop, const char *address,
 	p->w.fd = p->timer.w.fd = -1;
 	for (int i = 0; i < RS_PAGE_CLIENTS; i++)
 		p->client[i].w.fd = -1;
-	if (!parse_address(address, &a, &len)) {
-		snprintf(err, size,
-			 "--listen %s: it is written PORT or ADDRESS:PORT, with an IP address",
-			 address);
-		return -EINVAL;
-	}
+	if (!parse_address(address, &a, &len))
+		return bad_address(address, err, size);
 	fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	rc = fd < 0 ? -errno : 0;
 	if (!rc && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||

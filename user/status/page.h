@@ -39,7 +39,10 @@ struct rs_page {
 	struct rs_page_client client[RS_PAGE_CLIENTS];
 };
 
-/* address: "PORT", "HOST:PORT" or "[HOST]:PORT"; a host is a number. 0, or -errno with a line in err. */
+/* Is it an address to listen on: "PORT", "HOST:PORT" or "[HOST]:PORT", a host being a number? 0, or -EINVAL with a line
+ * in err. */
+int rs_page_check(const char *address, char *err, size_t size);
+/* 0, or -errno with a line in err; -EINVAL: as above. */
 int rs_page_open(struct rs_page *p, struct rs_loop *loop, const char *address,
 		 void (*fill)(void *arg, struct rs_status *s), void *arg, char *err, size_t size);
 /* Harmless on one that is not open (zeroed, or open failed). */

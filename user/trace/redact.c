@@ -49,6 +49,21 @@ static bool secret(struct str name)
 	return false;
 }
 
+/* RFC 9110 5.6.2: what a field's name is made of. */
+static bool is_field_name(struct str s)
+{
+	static const struct str others = { "!#$%&'*+-.^_`|~", 15 };
+
+	for (size_t i = 0; i < s.len; i++) {
+		char c = str_lower_char(s.ptr[i]);
+
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+		      str_find(others, c) < others.len))
+			return false;
+	}
+	return s.len > 0;
+}
+
 static bool add_header(struct rs_redact_headers *to, struct str prefix, struct str name)
 {
 	struct rs_redact_header *h = &to->v[to->n];
@@ -57,7 +72,7 @@ static bool add_header(struct rs_redact_headers *to, struct str prefix, struct s
 		if (str_ieq(name, to->v[i].name))
 			return true;
 	}
-	if (to->n == RS_REDACT_HEADERS || name.len > RS_REDACT_NAME)
+	if (to->n == RS_REDACT_HEADERS || name.len > RS_REDACT_NAME || !is_field_name(name))
 		return false;
 	memcpy(h->text, prefix.ptr, prefix.len);
 	for (size_t i = 0; i < name.len; i++)

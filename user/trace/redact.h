@@ -43,10 +43,13 @@ struct rs_redact_lists {
 };
 
 /*
- * Returns nothing, or what cannot be done as asked: an attribute that ringspan does not write, a name that
- * is too long, one too many. To go on without it could show what was to be hidden.
+ * Returns nothing, or what cannot be done as asked: an attribute that ringspan does not write, no field's name, a name
+ * that is too long, one too many. To go on without it could show what was to be hidden.
  */
 struct str rs_redact_init(struct rs_redact *r, const struct rs_redact_lists *l);
+/* What to tell the user of it: a format of printf's, for STR_ARG() of what was returned. */
+#define RS_REDACT_REFUSED                                                                          \
+	"redaction: '%.*s' is no attribute that ringspan writes, no field's name, too long, or one too many"
 
 /* Is the attribute with this rs_key.id to be left out? */
 static inline bool rs_redact_drops(const struct rs_redact *r, uint32_t id)
