@@ -170,9 +170,50 @@ static void numbers(void **st)
 	assert_null(j.err);
 	assert_false(rs_json_more(&j));
 
-	static const char *const not_i64[] = { "1e3",
-					       "1.0",
-					       "\"1e3\"",
+	static const struct {
+		const char *text;
+		int64_t value;
+	} whole[] = {
+		{ "1e3", 1000 },
+		{ "1.0", 1 },
+		{ "\"1e3\"", 1000 },
+		{ "-1.50e1", -15 },
+		{ "1500e-2", 15 },
+		{ "0.00012E+4", -1 },
+		{ "-0", 0 },
+		{ "-0.0e5", 0 },
+		{ "0e999999999999999999999", 0 },
+		{ "1.7e+18", 1700000000000000000 },
+		{ "-9.223372036854775808e18", INT64_MIN },
+		{ "922337203685477580700000e-5", INT64_MAX },
+		{ "\"007\"", 7 },
+	};
+	for (size_t k = 0; k < sizeof(whole) / sizeof(whole[0]); k++) {
+		rs_json_init(&j, str_c(whole[k].text), &arena);
+		/* -1: there is a fraction left */
+		assert_int_equal(rs_json_i64(&j, &i), whole[k].value != -1);
+		if (!j.err)
+			assert_int_equal(i, whole[k].value);
+	}
+	rs_json_init(&j, str_c("[1.8446744073709551615e19, -0, -1]"), &arena);
+	rs_json_array(&j);
+	assert_true(rs_json_elem(&j) && rs_json_u64(&j, &u) && u == UINT64_MAX);
+	assert_true(rs_json_elem(&j) && rs_json_u64(&j, &u) && u == 0);
+	assert_true(rs_json_elem(&j) && !rs_json_u64(&j, &u));
+
+	static const char *const not_i64[] = { "1e21",
+					       "1.5",
+					       "15e-1",
+					       "1e-999999999999999999999",
+					       "1e999999999999999999999",
+					       "9.3e18",
+					       "\"1e\"",
+					       "\"1.\"",
+					       "\".5e1\"",
+					       "\"+1\"",
+					       "\"--1\"",
+					       "\"-\"",
+					       "\"0x1\"",
 					       "\"\"",
 					       "\"abc\"",
 					       "true",

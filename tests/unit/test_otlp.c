@@ -170,7 +170,7 @@ static void refused(void **st)
 		{ "\"kind\":2.5", "expected a 32-bit integer", 8 },
 		{ "\"kind\":2147483648", "expected a 32-bit integer", 8 },
 		{ "\"flags\":4294967296", "expected an unsigned 32-bit integer", 9 },
-		{ "\"startTimeUnixNano\":\"1e3\"", "expected an unsigned 64-bit integer", 21 },
+		{ "\"startTimeUnixNano\":\"1.5\"", "expected an unsigned 64-bit integer", 21 },
 		{ "\"startTimeUnixNano\":-1", "expected an unsigned 64-bit integer", 21 },
 		{ "\"endTimeUnixNano\":18446744073709551616", "expected an unsigned 64-bit integer",
 		  19 },

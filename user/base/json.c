@@ -350,13 +350,62 @@ static bool number_or_string(struct rs_json *j, struct str *ret)
 	return rs_json_number(j, ret);
 }
 
+/* The digits of a number, s behind its sign, without point, exponent and the zeros that these allow for. */
+static bool digits_u64(struct str s, uint64_t *ret)
+{
+	size_t e = 0, point;
+	uint64_t v = 0, exp = 0;
+	struct str frac;
+	bool down;
+	int64_t shift;
+
+	if (number_len(s.ptr, s.ptr + s.len) != s.len || s.ptr[0] == '-')
+		return false;
+	while (e < s.len && (s.ptr[e] | 32) != 'e')
+		e++;
+	down = str_starts(str_from(s, e + 1), STR("-"));
+	frac = str_from(s, e + 1 + (down || str_starts(str_from(s, e + 1), STR("+"))));
+	if (frac.len && (!str_u64(frac, &exp) || exp > 1 << 20))
+		exp = 1 << 20; /* whatever it is exactly */
+	point = str_find(str_at(s, 0, e), '.');
+	frac = str_at(s, point + 1, e - (point < e ? point + 1 : e));
+	shift = (down ? -(int64_t)exp : (int64_t)exp) - (int64_t)frac.len;
+	for (int64_t i = 0, n = (int64_t)(point + frac.len); i < n; i++) {
+		unsigned d = (unsigned)(s.ptr[i + (i >= (int64_t)point)] - '0');
+
+		if (i >= n + shift) {
+			if (d)
+				return false;
+		} else if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, d, &v)) {
+			return false;
+		}
+	}
+	for (; v && shift > 0; shift--) {
+		if (__builtin_mul_overflow(v, 10, &v))
+			return false;
+	}
+	*ret = v;
+	return true;
+}
+
+/* A whole number: its sign and digits. 1.50e1 is one; ProtoJSON allows that, and some languages write it. */
+static bool whole(struct str s, bool *ret_neg, uint64_t *ret)
+{
+	*ret_neg = str_starts(s, STR("-"));
+	s = str_from(s, *ret_neg);
+	return str_u64(s, ret) || (s.len && digits_u64(s, ret));
+}
+
 bool rs_json_u64(struct rs_json *j, uint64_t *ret)
 {
 	struct str s;
+	bool neg;
 
 	if (!number_or_string(j, &s))
 		return false;
-	return str_u64(s, ret) || rs_json_fail(j, "expected an unsigned 64-bit integer");
+	if (!whole(s, &neg, ret) || (neg && *ret))
+		return rs_json_fail(j, "expected an unsigned 64-bit integer");
+	return true;
 }
 
 bool rs_json_i64(struct rs_json *j, int64_t *ret)
@@ -367,8 +416,7 @@ bool rs_json_i64(struct rs_json *j, int64_t *ret)
 
 	if (!number_or_string(j, &s))
 		return false;
-	neg = str_starts(s, STR("-"));
-	if (!str_u64(str_from(s, neg), &v) || v > (uint64_t)INT64_MAX + neg)
+	if (!whole(s, &neg, &v) || v > (uint64_t)INT64_MAX + neg)
 		return rs_json_fail(j, "expected a 64-bit integer");
 	*ret = neg ? (int64_t)-v : (int64_t)v;
 	return true;
@@ -382,8 +430,7 @@ bool rs_json_i32(struct rs_json *j, int32_t *ret)
 
 	if (!rs_json_number(j, &s))
 		return false;
-	neg = str_starts(s, STR("-"));
-	if (!str_u64(str_from(s, neg), &v) || v > (uint64_t)INT32_MAX + neg)
+	if (!whole(s, &neg, &v) || v > (uint64_t)INT32_MAX + neg)
 		return rs_json_fail(j, "expected a 32-bit integer");
 	*ret = (int32_t)(neg ? -(int64_t)v : (int64_t)v);
 	return true;

@@ -75,7 +75,7 @@ bool rs_json_bool(struct rs_json *j, bool *ret);
 bool rs_json_str(struct rs_json *j, struct str *ret);
 /* A number's text, checked against the grammar. */
 bool rs_json_number(struct rs_json *j, struct str *ret);
-/* Integers as numbers or as strings of digits (ProtoJSON); no fraction, no exponent. */
+/* Integers as numbers or as strings (ProtoJSON). Exponents and fractions may be there if the value is whole: 1.5e3. */
 bool rs_json_u64(struct rs_json *j, uint64_t *ret);
 bool rs_json_i64(struct rs_json *j, int64_t *ret);
 /* As a number only. */
