@@ -72,13 +72,18 @@ char *dd_val_text(struct rs_sink *s, char *p, const struct rs_val *v)
 static char *json_attrs(struct rs_sink *s, char *p, const struct rs_attrs *as,
 			const struct rs_json_limit *max, bool text)
 {
+	bool any = false;
+
 	p = RS_LIT(p, ",\"attributes\":");
 	if (!text)
 		return rs_json_map(s, p, as->a, as->n, max);
 	*p++ = '{';
 	for (uint32_t i = 0; i < as->n && rs_sink_pos(s, p) <= max->stop && !s->err; i++) {
-		if (i)
+		if (!rs_attr_named(&as->a[i]))
+			continue;
+		if (any)
 			*p++ = ',';
+		any = true;
 		p = rs_json_text(s, p, rs_utf8_limit(as->a[i].key->name, DD_MAX_VALUE));
 		p = RS_LIT(p, ":\"");
 		p = rs_value_text(s, p, &as->a[i].val, max);
@@ -105,7 +110,7 @@ static char *json_link(struct rs_sink *s, char *p, const struct rs_link *l,
 	p = RS_LIT(p, "\",\"span_id\":\"");
 	p = rs_json_hex(p, l->span_id, 8);
 	*p++ = '"';
-	if (l->attrs.n)
+	if (rs_attrs_named(&l->attrs))
 		p = json_attrs(s, p, &l->attrs, max, true);
 	p = rs_sink_need(s, p, 64);
 	if (l->flags & 0xff) {
@@ -128,7 +133,7 @@ static char *json_event(struct rs_sink *s, char *p, const struct rs_event *e,
 	p = rs_json_u64(p, e->time_ns);
 	p = RS_LIT(p, ",\"name\":");
 	p = rs_json_text(s, p, rs_utf8_limit(e->name, DD_MAX_VALUE));
-	if (e->attrs.n)
+	if (rs_attrs_named(&e->attrs))
 		p = json_attrs(s, p, &e->attrs, max, false);
 	p = rs_sink_need(s, p, 64);
 	p = json_dropped(p, e->attrs.dropped);

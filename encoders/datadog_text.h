@@ -120,16 +120,6 @@ static inline uint32_t dd_links(const struct rs_span *s)
 	return n;
 }
 
-/* Attributes that have a name. */
-static inline uint32_t dd_attrs(const struct rs_attrs *as)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < as->n; i++)
-		n += as->a[i].key->name.len != 0;
-	return n;
-}
-
 static inline uint64_t dd_id(const uint8_t *b)
 {
 	uint64_t v;

@@ -120,7 +120,7 @@ static char *put_ctx(struct state *st, char *p)
 static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
 {
 	uint64_t high = dd_id(l->trace_id);
-	uint32_t flags = dd_link_flags(l), n = dd_attrs(&l->attrs);
+	uint32_t flags = dd_link_flags(l), n = rs_attrs_named(&l->attrs);
 
 	p = rs_sink_need(s, p, 128);
 	p = rs_mp_map(p, 2 + !!high + !!n + !!l->trace_state.len + !!flags);
@@ -136,7 +136,7 @@ static char *put_link(struct rs_sink *s, char *p, const struct rs_link *l)
 		p = RS_MP_LIT(p, "attributes");
 		p = rs_mp_map(p, n);
 		for (uint32_t i = 0; i < l->attrs.n; i++) {
-			if (!l->attrs.a[i].key->name.len)
+			if (!rs_attr_named(&l->attrs.a[i]))
 				continue;
 			p = dd_put_str(s, p, l->attrs.a[i].key->name, DD_MAX_VALUE);
 			p = put_text(s, p, &l->attrs.a[i].val);
@@ -211,7 +211,7 @@ static char *put_typed(struct rs_sink *s, char *p, const struct rs_val *v)
 
 static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
 {
-	uint32_t n = dd_attrs(&e->attrs);
+	uint32_t n = rs_attrs_named(&e->attrs);
 
 	p = rs_sink_need(s, p, 64);
 	*p++ = n ? (char)0x83 : (char)0x82;
@@ -225,7 +225,7 @@ static char *put_event(struct rs_sink *s, char *p, const struct rs_event *e)
 	p = RS_MP_LIT(p, "attributes");
 	p = rs_mp_map(p, n);
 	for (uint32_t i = 0; i < e->attrs.n; i++) {
-		if (!e->attrs.a[i].key->name.len)
+		if (!rs_attr_named(&e->attrs.a[i]))
 			continue;
 		p = dd_put_str(s, p, e->attrs.a[i].key->name, DD_MAX_VALUE);
 		p = put_typed(s, p, &e->attrs.a[i].val);

@@ -167,16 +167,16 @@ static char *put_ctx(struct state *st, char *p)
 	return p;
 }
 
-/* Attributes of links (text only) and events, under their own names. */
-static char *put_attrs(struct state *st, char *p, const struct rs_attrs *as, bool text)
+/* The n named attributes of links (text only) and events, under their own names. */
+static char *put_attrs(struct state *st, char *p, const struct rs_attrs *as, uint32_t n, bool text)
 {
 	struct rs_sink *s = &st->sink;
 
-	p = rs_mp_array(p, dd_attrs(as) * 3);
+	p = rs_mp_array(p, n * 3);
 	for (uint32_t i = 0; i < as->n; i++) {
 		const struct rs_val *v = &as->a[i].val;
 
-		if (!as->a[i].key->name.len)
+		if (!rs_attr_named(&as->a[i]))
 			continue;
 		p = put_str(st, p, as->a[i].key->name, DD_MAX_VALUE);
 		if (!text && v->type == RS_VAL_ARRAY && dd_is_scalar_array(v)) {
@@ -206,17 +206,17 @@ static char *put_trace_id(char *p, const uint8_t *id)
 
 static char *put_link(struct state *st, char *p, const struct rs_link *l)
 {
-	uint32_t flags = dd_link_flags(l);
+	uint32_t flags = dd_link_flags(l), n = rs_attrs_named(&l->attrs);
 
 	p = rs_sink_need(&st->sink, p, 64);
-	p = rs_mp_map(p, 2 + !!l->attrs.n + !!l->trace_state.len + !!flags);
+	p = rs_mp_map(p, 2 + !!n + !!l->trace_state.len + !!flags);
 	*p++ = 1;
 	p = put_trace_id(p, l->trace_id);
 	*p++ = 2;
 	p = rs_mp_uint(p, dd_id(l->span_id));
-	if (l->attrs.n) {
+	if (n) {
 		*p++ = 3;
-		p = put_attrs(st, p, &l->attrs, true);
+		p = put_attrs(st, p, &l->attrs, n, true);
 	}
 	if (l->trace_state.len) {
 		*p++ = 4;
@@ -231,16 +231,18 @@ static char *put_link(struct state *st, char *p, const struct rs_link *l)
 
 static char *put_event(struct state *st, char *p, const struct rs_event *e)
 {
+	uint32_t n = rs_attrs_named(&e->attrs);
+
 	p = rs_sink_need(&st->sink, p, 64);
-	p = rs_mp_map(p, 2 + !!e->attrs.n);
+	p = rs_mp_map(p, 2 + !!n);
 	*p++ = 1;
 	p = rs_mp_uint(p, e->time_ns);
 	*p++ = 2;
 	p = put_str(st, p, e->name, DD_MAX_VALUE);
-	if (e->attrs.n) {
+	if (n) {
 		p = rs_sink_need(&st->sink, p, 16);
 		*p++ = 3;
-		p = put_attrs(st, p, &e->attrs, false);
+		p = put_attrs(st, p, &e->attrs, n, false);
 	}
 	return p;
 }

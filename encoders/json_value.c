@@ -4,17 +4,23 @@
 static char *value(struct rs_sink *s, char *p, const struct rs_val *v,
 		   const struct rs_json_limit *max, unsigned depth);
 
+/* named: attributes, of which those without a name are left out; else a map, which may have such keys. */
 static char *map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n,
-		 const struct rs_json_limit *max, unsigned depth)
+		 const struct rs_json_limit *max, bool named, unsigned depth)
 {
+	bool any = false;
+
 	p = rs_sink_need(s, p, 0);
 	*p++ = '{';
 	for (uint32_t i = 0; i < n && !s->err && rs_sink_pos(s, p) <= max->stop; i++) {
-		if (i)
+		if (named && !rs_attr_named(&a[i]))
+			continue;
+		if (any)
 			*p++ = ',';
+		any = true;
 		p = rs_json_text(s, p, rs_utf8_limit(a[i].key->name, max->text));
 		*p++ = ':';
-		p = value(s, p, &a[i].val, max, depth + 1);
+		p = value(s, p, &a[i].val, max, depth);
 	}
 	*p++ = '}';
 	return rs_sink_need(s, p, 0);
@@ -57,7 +63,7 @@ static char *value(struct rs_sink *s, char *p, const struct rs_val *v,
 	case RS_VAL_MAP:
 		if (depth >= RS_ENC_DEPTH)
 			return RS_LIT(p, "null");
-		return map(s, p, v->map, v->len, max, depth);
+		return map(s, p, v->map, v->len, max, false, depth + 1);
 	}
 	return p;
 }
@@ -71,7 +77,7 @@ char *rs_json_value(struct rs_sink *s, char *p, const struct rs_val *v,
 char *rs_json_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n,
 		  const struct rs_json_limit *max)
 {
-	return map(s, p, a, n, max, 0);
+	return map(s, p, a, n, max, true, 0);
 }
 
 char *rs_json_quote(struct rs_sink *s, char *p, size_t at)

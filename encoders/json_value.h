@@ -22,7 +22,7 @@ struct rs_json_limit {
 };
 #define RS_JSON_NO_LIMIT (&(const struct rs_json_limit){ SIZE_MAX, SIZE_MAX })
 
-/* Both ask for their room, and leave RS_SINK_FIXED behind. */
+/* Both ask for their room, and leave RS_SINK_FIXED behind. The map is of attributes: those without a name are left out. */
 char *rs_json_value(struct rs_sink *s, char *p, const struct rs_val *v,
 		    const struct rs_json_limit *max);
 char *rs_json_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n,

@@ -121,7 +121,7 @@ static char *put_attrs(struct rs_sink *s, char *p, const struct rs_attr *a, uint
 				p = RS_LIT(p, "\"}},");
 				continue;
 			}
-		} else if (dropped && rs_text_empty(key)) {
+		} else if (dropped && !rs_attr_named(a)) {
 			++*dropped;
 			continue;
 		}

@@ -229,7 +229,7 @@ static char *put_attrs(const struct ctx *c, char *p, unsigned field, const struc
 				p = put_attr_int(p, tag, key, a->val.i);
 				continue;
 			}
-		} else if (rs_text_empty(key)) {
+		} else if (!rs_attr_named(a)) {
 			bad++;
 			continue;
 		}

@@ -149,7 +149,7 @@ static char *put_attrs(struct state *st, char *p, struct str prefix, const struc
 	for (uint32_t i = 0; i < as->n; i++) {
 		const struct rs_attr *a = &as->a[i];
 
-		if (!a->key->name.len || a->val.type == RS_VAL_EMPTY)
+		if (!rs_attr_named(a) || a->val.type == RS_VAL_EMPTY)
 			continue;
 		if (!rs_keyset_add(&st->keys, a->key->name))
 			continue;

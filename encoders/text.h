@@ -183,6 +183,22 @@ static inline bool rs_text_empty(struct str s)
 			  rs_utf8_next((const unsigned char *)s.ptr, s.len, &n) == RS_UTF8_CUT);
 }
 
+/* Has it a name? An attribute without one is invalid. */
+static inline bool rs_attr_named(const struct rs_attr *a)
+{
+	return a->key->plain || !rs_text_empty(a->key->name);
+}
+
+/* How many have one. */
+static inline uint32_t rs_attrs_named(const struct rs_attrs *as)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < as->n; i++)
+		n += rs_attr_named(&as->a[i]);
+	return n;
+}
+
 /* s cut to at most max bytes, on a character boundary. */
 static inline struct str rs_utf8_limit(struct str s, size_t max)
 {

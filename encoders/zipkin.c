@@ -142,7 +142,7 @@ static char *put_annotation(struct rs_sink *s, char *p, const struct rs_event *e
 	p = RS_LIT(p, "{\"timestamp\":");
 	p = put_micros(p, e->time_ns);
 	p = RS_LIT(p, ",\"value\":\"");
-	if (!e->attrs.n) {
+	if (!rs_attrs_named(&e->attrs)) {
 		p = rs_text_json(s, p, e->name);
 	} else {
 		size_t at = rs_sink_pos(s, p);
@@ -213,7 +213,7 @@ static char *put_tags(struct state *st, char *p, const struct rs_span *span,
 	for (uint32_t i = 0; i < span->attrs.n; i++) {
 		const struct rs_attr *a = &span->attrs.a[i];
 
-		if (!a->key->name.len || (str_eq(a->key->name, STR("error")) && is_false(&a->val)))
+		if (!rs_attr_named(a) || (str_eq(a->key->name, STR("error")) && is_false(&a->val)))
 			continue;
 		if (!rs_keyset_add(&st->keys, a->key->name))
 			continue;

@@ -10,6 +10,7 @@ import sys
 import traceback
 
 import datadog
+import edges
 import otlpgen
 
 FORMATS = ["datadog-v0.4", "datadog-v0.4-json", "datadog-v0.5", "datadog-v1"]
@@ -94,9 +95,9 @@ def main():
     args = p.parse_args()
     passed, failed = vectors(args.ringspan)
     spans = 0
-    for seed in range(args.first, args.first + args.seeds):
-        valid = seed % 3 == 0
-        batch = otlpgen.Gen(seed, valid).batch()
+    batches = [(f"seed {n}", otlpgen.Gen(n, n % 3 == 0).batch(), n % 3 == 0) for n in range(args.first, args.first + args.seeds)]
+    batches += [(what, batch, False) for what, batch in [*edges.all_batches(), *edges.deep()]]
+    for what, batch, valid in batches:
         total = sum(1 for _ in otlpgen.spans(batch))
         for to in FORMATS:
             try:
@@ -109,7 +110,7 @@ def main():
                 spans += n
             except Exception as e:
                 failed += 1
-                print(f"seed {seed} {to}: {type(e).__name__} {str(e)[:400]}")
+                print(f"{what}, {to}: {type(e).__name__} {str(e)[:400]}")
                 if not isinstance(e, datadog.Bad):
                     traceback.print_exc()
     if not test_agent:

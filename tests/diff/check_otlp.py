@@ -14,8 +14,9 @@ import shutil
 import subprocess
 import sys
 
+import edges
 import otlpgen
-from otlpgen import text
+from otlpgen import named, text
 
 try:
     from google.protobuf import json_format
@@ -62,7 +63,11 @@ def set_value(to, v):
         to.SetInParent()
 
 
-def set_attrs(to, attrs):
+def set_attrs(to, attrs, count=None):
+    """count: the message that says how many were left out; None: a map inside a value, where nothing is."""
+    if count is not None:
+        count.dropped_attributes_count += len(attrs) - len(named(attrs))
+        attrs = named(attrs)
     for k, v in attrs:
         kv = to.add()
         kv.key = text(k)
@@ -75,12 +80,12 @@ def expected(batch):
     for r in batch:
         rs = out.resource_spans.add()
         rs.resource.SetInParent()
-        set_attrs(rs.resource.attributes, r["attrs"])
+        set_attrs(rs.resource.attributes, r["attrs"], rs.resource)
         for sc in r["scopes"]:
             ss = rs.scope_spans.add()
             ss.scope.SetInParent()
             ss.scope.name, ss.scope.version = text(sc["name"]), text(sc["version"])
-            set_attrs(ss.scope.attributes, sc["attrs"])
+            set_attrs(ss.scope.attributes, sc["attrs"], ss.scope)
             for s in sc["spans"]:
                 set_span(ss.spans.add(), s)
     return out
@@ -90,17 +95,17 @@ def set_span(o, s):
     o.trace_id, o.span_id, o.parent_span_id = s["trace_id"], s["span_id"], s["parent"]
     o.trace_state, o.name, o.kind, o.flags = text(s["state"]), text(s["name"]), s["kind"], s["flags"]
     o.start_time_unix_nano, o.end_time_unix_nano = s["start"], s["end"]
-    set_attrs(o.attributes, s["attrs"])
     o.dropped_attributes_count, o.dropped_events_count, o.dropped_links_count = s["dropped"], s["dropped_events"], s["dropped_links"]
+    set_attrs(o.attributes, s["attrs"], o)
     for e in s["events"]:
         ev = o.events.add()
         ev.time_unix_nano, ev.name, ev.dropped_attributes_count = e["time"], text(e["name"]), e["dropped"]
-        set_attrs(ev.attributes, e["attrs"])
+        set_attrs(ev.attributes, e["attrs"], ev)
     for l in s["links"]:
         li = o.links.add()
         li.trace_id, li.span_id, li.trace_state, li.flags = l["trace_id"], l["span_id"], text(l["state"]), l["flags"]
         li.dropped_attributes_count = l["dropped"]
-        set_attrs(li.attributes, l["attrs"])
+        set_attrs(li.attributes, l["attrs"], li)
     if s["status"] or s["message"]:
         o.status.code, o.status.message = s["status"], text(s["message"])
 
@@ -248,6 +253,8 @@ def main():
     for seed in range(args.first, args.first + args.seeds):
         valid = seed % 3 == 0
         run(f"seed {seed}", check, args.ringspan, otlpgen.Gen(seed, valid).batch(), valid)
+    for name, batch in edges.all_batches():
+        run(name, check, args.ringspan, batch, False)
     if peer_ready():
         for seed in range(args.first, args.first + 25):
             run(f"peer, seed {seed}", check_peer, args.ringspan, otlpgen.Gen(seed, True).batch())

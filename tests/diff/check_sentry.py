@@ -4,7 +4,7 @@
 import re
 
 from common import loads, need, plain, run, same_text
-from otlpgen import spans, text
+from otlpgen import named, spans, text
 
 GRPC = """ok cancelled unknown_error invalid_argument deadline_exceeded not_found already_exists permission_denied resource_exhausted
 failed_precondition aborted out_of_range unimplemented internal_error unavailable data_loss unauthenticated""".split()
@@ -114,7 +114,7 @@ def check_links(g, s, same):
         need(a["trace_id"] == l["trace_id"].hex() and a["span_id"] == l["span_id"].hex(), "link ids")
         need(a.get("sampled") == (bool(l["flags"] & 1) if l["flags"] else None), "link sampled")
         attrs = a.get("attributes", {})
-        want = {text(k): v for k, v in l["attrs"] if v[0] != "e"}
+        want = {text(k): v for k, v in named(l["attrs"]) if v[0] != "e"}
         need(attrs.keys() == want.keys() and all(same(attrs[k], v) for k, v in want.items()), "link attributes", attrs, want)
 
 
@@ -197,7 +197,7 @@ def check(to, data, batch):
         need(same_time(body["start_timestamp"], s["start"]) and same_time(body["timestamp"], s["end"]), "times")
         need(len(body.get("breadcrumbs", [])) == len(s["events"]), "breadcrumbs")
         for b, e in zip(body.get("breadcrumbs", []), s["events"]):
-            need(b["message"] == text(e["name"]) and b.get("data", {}) == {text(k): plain(v) for k, v in e["attrs"]}, "breadcrumb")
+            need(b["message"] == text(e["name"]) and b.get("data", {}) == {text(k): plain(v) for k, v in named(e["attrs"])}, "breadcrumb")
         inside = {s["span_id"]}
         n += 1
         for g in body["spans"]:

@@ -4,7 +4,7 @@
 import ipaddress
 
 from common import loads, need, plain, run, same_text
-from otlpgen import spans, text
+from otlpgen import named, spans, text
 
 KEYS = {"traceId", "id", "parentId", "name", "kind", "timestamp", "duration", "localEndpoint", "remoteEndpoint", "annotations", "tags"}
 REMOTE = ["peer.service", "service.peer.name", "server.address", "net.peer.name", "network.peer.address", "server.socket.domain",
@@ -69,11 +69,12 @@ def check_span(g, rs, ss, s):
     notes = g.get("annotations", [])
     need(len(notes) == len(s["events"]), "annotations")
     for n, e in zip(notes, s["events"]):
-        need(n["timestamp"] == e["time"] // 1000, "annotation time")
-        if not e["attrs"]:
+        need(n["timestamp"] == max(1, e["time"] // 1000), "annotation time")
+        attrs = named(e["attrs"])
+        if not attrs:
             need(n["value"] == text(e["name"]), "annotation", n["value"])
         else:
-            need(loads("{" + n["value"] + "}") == {text(e["name"]): {text(k): plain(v) for k, v in e["attrs"]}}, "annotation", n["value"][:200])
+            need(loads("{" + n["value"] + "}") == {text(e["name"]): {text(k): plain(v) for k, v in attrs}}, "annotation", n["value"][:200])
     tags, want = g.get("tags", {}), expected_tags(rs, ss, s)
     need(tags.keys() == want.keys(), "tags", tags.keys() ^ want.keys())
     for k, v in want.items():

@@ -4,6 +4,7 @@ import base64
 import json
 import subprocess
 
+import edges
 import otlpgen
 from otlpgen import text
 
@@ -76,15 +77,18 @@ def run(name, formats, check, seeds=100):
     ringspan = sys.argv[1]
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     passed = failed = spans = 0
-    for seed in range(first, first + seeds):
-        batch = otlpgen.Gen(seed, seed % 3 == 0).batch()
+    batches = [(f"seed {n}", otlpgen.Gen(n, n % 3 == 0).batch(), n % 3 == 0) for n in range(first, first + seeds)]
+    batches += [(what, batch, False) for what, batch in [*edges.all_batches(), *edges.deep()]]
+    for what, batch, valid in batches:
         for to in formats:
             try:
-                spans += check(to, encode(ringspan, to, batch, seed % 3 == 0), batch)
+                n = check(to, encode(ringspan, to, batch, valid), batch)
+                need(n == sum(1 for _ in otlpgen.spans(batch)), "spans", n)
                 passed += 1
+                spans += n
             except Exception as e:
                 failed += 1
-                print(f"FAILED    seed {seed} {to}: {type(e).__name__} {str(e)[:600]}")
+                print(f"{what}, {to}: {type(e).__name__} {str(e)[:600]}")
                 if not isinstance(e, Bad) and failed == 1:
                     traceback.print_exc()
     print(f"{spans} spans decoded\n{passed} passed, {failed} failed, 0 skipped ({name})")

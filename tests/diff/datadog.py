@@ -13,7 +13,7 @@ import math
 
 import msgpack
 
-from otlpgen import text
+from otlpgen import named, text
 
 
 class Bad(Exception):
@@ -615,7 +615,8 @@ def check_links(version, got, s):
     need(len(have) == len(s["links"]) or (as_json and len(have) < len(s["links"])), "links", len(have))
     if len(have) < len(s["links"]):
         size = len(json.dumps(have, ensure_ascii=False, separators=(",", ":")).encode())
-        following = len(json.dumps({text(k): str(as_text(v)) for k, v in s["links"][len(have)]["attrs"]}, ensure_ascii=False).encode()) + 180
+        l = s["links"][len(have)]
+        following = len(json.dumps([text(l["state"]), {text(k): str(as_text(v)) for k, v in l["attrs"]}], ensure_ascii=False).encode()) + 180
         need(size + following > 24500, "links end early", size, following)
     for g, l in zip(have, s["links"]):
         if as_json:
@@ -626,8 +627,8 @@ def check_links(version, got, s):
             need(g["flags"] == (l["flags"] & 255 | 1 << 31 if l["flags"] else 0), "link flags")
         need(g.get("tracestate", "") == text(l["state"]), "link tracestate")
         attrs = g.get("attributes", {})
-        need(attrs.keys() == {text(k) for k, _ in l["attrs"]}, "link attributes")
-        for k, v in l["attrs"]:
+        need(attrs.keys() == {text(k) for k, _ in named(l["attrs"])}, "link attributes")
+        for k, v in named(l["attrs"]):
             need(same_text(attrs[text(k)], as_text(v)), "link attribute", k, attrs[text(k)][:80])
 
 
@@ -643,8 +644,8 @@ def check_events(version, got, s):
     for g, e in zip(have, s["events"]):
         need(g["time_unix_nano" if as_json else "time"] == e["time"] and g["name"] == text(e["name"]), "event", g["name"])
         attrs = g.get("attributes", {})
-        need(attrs.keys() == {text(k) for k, _ in e["attrs"]}, "event attributes", attrs.keys() ^ {text(k) for k, _ in e["attrs"]})
-        for k, v in e["attrs"]:
+        need(attrs.keys() == {text(k) for k, _ in named(e["attrs"])}, "event attributes", attrs.keys())
+        for k, v in named(e["attrs"]):
             if as_json:
                 need(same_json(attrs[text(k)], plain(v)), "event attribute", k, v)
             else:

@@ -20,6 +20,11 @@ def text(b):
     return codecs.getincrementaldecoder("utf-8")("replace").decode(b, final=False)
 
 
+def named(attrs):
+    """Attributes without a name are invalid: left out, and counted where there is a count."""
+    return [(k, v) for k, v in attrs if text(k)]
+
+
 class Gen:
     def __init__(self, seed, valid_only=False):
         self.r = random.Random(seed)
