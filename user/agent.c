@@ -53,6 +53,14 @@ static void record(struct rs_agent *a, const struct rs_ev_hdr *ev)
 	}
 }
 
+static void on_ahead(void *arg, const struct rs_ev_hdr *ev)
+{
+	struct rs_agent *a = arg;
+
+	if (!a->record)
+		rs_pipeline_ahead(&a->pl, ev);
+}
+
 static void on_record(void *arg, const struct rs_ev_hdr *ev)
 {
 	struct rs_agent *a = arg;
@@ -66,7 +74,7 @@ static void on_record(void *arg, const struct rs_ev_hdr *ev)
 
 size_t rs_agent_read_ring(struct rs_agent *a)
 {
-	return rs_kernel_drain(a->kernel, RS_AGENT_BUDGET, on_record, a);
+	return rs_kernel_drain(a->kernel, RS_AGENT_BUDGET, on_ahead, on_record, a);
 }
 
 static void drain(struct rs_agent *a)

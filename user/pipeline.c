@@ -566,6 +566,27 @@ static void show(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		pl->watch.record(pl->watch.arg, c, ev);
 }
 
+/* First its place in the table; two records later that is there, and says where the connection is. */
+void rs_pipeline_ahead(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
+{
+	const struct rs_ev_data *data = (const void *)ev;
+	const struct rs_ev_fact *fact = (const void *)ev;
+	unsigned i = pl->nahead++ % 2;
+
+	if (pl->ahead[i].conn)
+		rs_conns_ahead_more(&pl->conns, pl->ahead[i].conn, pl->ahead[i].dir);
+	pl->ahead[i].conn = 0;
+	if (ev->type == RS_EV_DATA) {
+		pl->ahead[i].conn = data->conn;
+		pl->ahead[i].dir = data->dir & 1;
+	} else if (ev->type == RS_EV_FACT) {
+		pl->ahead[i].conn = fact->conn;
+		pl->ahead[i].dir = -1;
+	}
+	if (pl->ahead[i].conn)
+		rs_conns_ahead(&pl->conns, pl->ahead[i].conn);
+}
+
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 {
 	if (pl->done)

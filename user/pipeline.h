@@ -56,6 +56,11 @@ struct rs_pipeline {
 	struct rs_pipeline_opts o;
 	struct rs_counters n;
 	struct rs_conns conns;
+	struct {
+		uint64_t conn; /* 0: of none */
+		int dir;       /* enum rs_ev_dir of data; -1: a fact */
+	} ahead[2];	       /* records that come next but one or two */
+	uint32_t nahead;
 	struct rs_list closing; /* rs_conn.closing, oldest first */
 	struct rs_l7_env l7;
 	struct rs_pair pair;
@@ -100,6 +105,13 @@ struct rs_pipeline {
 int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts);
 /* Also after a failed init, and harmless on a zeroed struct. */
 void rs_pipeline_release(struct rs_pipeline *pl);
+
+/*
+ * A record that comes RS_PL_AHEAD records later than the next one, its length checked: what it will need is brought
+ * into the cache meanwhile, in steps. A hint: changes nothing, may be left out.
+ */
+#define RS_PL_AHEAD 3
+void rs_pipeline_ahead(struct rs_pipeline *pl, const struct rs_ev_hdr *ev);
 
 /* One record; its length has been checked against its type (rs_record_valid). */
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev);

@@ -161,7 +161,7 @@ static void loop(struct rs_kernel *k, bool quiet)
 					{ .fd = 0, .events = POLLIN } };
 
 		poll(fds, 2, 5);
-		while (rs_kernel_drain(k, 4096, on_event, &quiet) == 4096)
+		while (rs_kernel_drain(k, 4096, NULL, on_event, &quiet) == 4096)
 			;
 		if (fds[1].revents) {
 			ssize_t n = read(0, line + have, 1);
@@ -178,7 +178,7 @@ static void loop(struct rs_kernel *k, bool quiet)
 		}
 		fflush(stdout);
 	}
-	rs_kernel_drain(k, SIZE_MAX, on_event, &quiet);
+	rs_kernel_drain(k, SIZE_MAX, NULL, on_event, &quiet);
 }
 
 static int usage(void)

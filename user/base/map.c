@@ -38,6 +38,12 @@ void *rs_map_get(const struct rs_map *m, uint64_t key)
 	return m->count ? find(m, key)->val : NULL;
 }
 
+void rs_map_ahead(const struct rs_map *m, uint64_t key)
+{
+	if (m->count)
+		__builtin_prefetch(&m->slots[home(m, key)]);
+}
+
 static int grow(struct rs_map *m)
 {
 	struct rs_map bigger = *m;

@@ -27,6 +27,8 @@ void rs_map_init(struct rs_map *m, uint32_t max);
 void rs_map_release(struct rs_map *m);
 /* NULL when there is none. */
 void *rs_map_get(const struct rs_map *m, uint64_t key);
+/* The memory of what rs_map_get() will be asked for comes nearer. */
+void rs_map_ahead(const struct rs_map *m, uint64_t key);
 /* val is not NULL. Replaces. 0, -ENOSPC at `max`, -ENOMEM. */
 int rs_map_put(struct rs_map *m, uint64_t key, void *val);
 /* Returns what was there, or NULL. */

@@ -2,7 +2,7 @@
 /*
  * pool — objects of one size, reused last in first out, bounded.
  *
- * Memory comes in slabs and stays until rs_pool_release(). Objects are not zeroed by the pool.
+ * Memory comes in slabs, of huge pages when there are many objects, and stays until rs_pool_release(). Objects are not zeroed by the pool.
  * Under AddressSanitizer freed objects are poisoned. Not thread-safe.
  */
 #ifndef RS_BASE_POOL_H
@@ -18,8 +18,9 @@ struct rs_pool_free {
 struct rs_pool {
 	struct rs_pool_free *free;
 	void *slabs;
-	size_t size;  /* of an object, rounded up */
-	uint32_t max; /* objects at most */
+	char *fresh, *fresh_end; /* of the newest slab, what was never used */
+	size_t size;		 /* of an object, rounded up */
+	uint32_t max;		 /* objects at most */
 	uint32_t in_use;
 	uint32_t high; /* most ever in use */
 	uint32_t made; /* objects that have memory */

@@ -25,6 +25,25 @@ void rs_conns_release(struct rs_conns *cs)
 	rs_pool_release(&cs->handshakes);
 }
 
+void rs_conns_ahead(const struct rs_conns *cs, uint64_t id)
+{
+	rs_map_ahead(&cs->by_id, id);
+}
+
+void rs_conns_ahead_more(const struct rs_conns *cs, uint64_t id, int dir)
+{
+	const struct rs_conn *c = rs_conns_find(cs, id);
+
+	if (!c)
+		return;
+	__builtin_prefetch(c, 1);
+	__builtin_prefetch(&c->open, 1);
+	if (dir < 0)
+		return;
+	__builtin_prefetch(&c->l7.s[dir], 1);
+	__builtin_prefetch(c->l7.own, 1);
+}
+
 struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id)
 {
 	return rs_map_get(&cs->by_id, id);

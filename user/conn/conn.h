@@ -98,6 +98,11 @@ void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n);
 /* All connections have been dropped. */
 void rs_conns_release(struct rs_conns *cs);
 
+/* A record of the connection comes soon: its memory comes nearer, in two steps with time between them. dir: of data
+ * (enum rs_ev_dir); -1: another record. */
+void rs_conns_ahead(const struct rs_conns *cs, uint64_t id);
+void rs_conns_ahead_more(const struct rs_conns *cs, uint64_t id, int dir);
+
 struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id);
 /* The connection, new when it is not there. NULL when the table is full: rs_conns_oldest() is to be
  * dropped first. *ret_new: it was made now. */

@@ -32,7 +32,7 @@ struct rs_kernel {
 	int ncpu;
 	uint64_t *percpu; /* RS_BPFC_COUNT values for each CPU */
 	/* of the drain that is running */
-	rs_event_fn fn;
+	rs_event_fn ahead, fn;
 	void *arg;
 };
 
@@ -44,6 +44,14 @@ static void on_sample(void *arg, const void *data, size_t size)
 		k->fn(k->arg, data);
 	else
 		k->bad_records++;
+}
+
+static void on_ahead(void *arg, const void *data, size_t size)
+{
+	struct rs_kernel *k = arg;
+
+	if (rs_record_valid(data, size))
+		k->ahead(k->arg, data);
 }
 
 static int open_ring(struct rs_kernel *k, const struct rs_kernel_opts *opts,
@@ -297,11 +305,13 @@ int rs_kernel_fd(const struct rs_kernel *k)
 	return bpf_map__fd(k->skel->maps.rs_ring);
 }
 
-size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void *arg)
+size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn ahead, rs_event_fn fn,
+		       void *arg)
 {
+	k->ahead = ahead;
 	k->fn = fn;
 	k->arg = arg;
-	return rs_ring_read(&k->ring, budget, on_sample, k);
+	return rs_ring_read(&k->ring, budget, ahead ? on_ahead : NULL, on_sample, k);
 }
 
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy)

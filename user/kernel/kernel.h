@@ -56,9 +56,10 @@ void rs_kernel_close(struct rs_kernel *k);
 int rs_kernel_fd(const struct rs_kernel *k);
 
 /* Gives up to `budget` records to fn, in order; ev is valid during the call, its length checked against
- * its type. Returns how many were taken. */
+ * its type. `ahead` (or NULL) is told of most of them a few records earlier. Returns how many were taken. */
 typedef void (*rs_event_fn)(void *arg, const struct rs_ev_hdr *ev);
-size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn fn, void *arg);
+size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn ahead, rs_event_fn fn,
+		       void *arg);
 
 /* Sets one connection's copy policy; NULL: forget it. 0 or -errno. */
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy);

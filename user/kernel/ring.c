@@ -54,27 +54,54 @@ static const void *in_one_piece(struct rs_ring *r, size_t at, size_t len)
 	return r->bounce;
 }
 
-size_t rs_ring_read(struct rs_ring *r, size_t budget,
-		    void (*fn)(void *arg, const void *rec, size_t size), void *arg)
+/* Where the record at `at` lies with its head, and how far it is to the next one; 0: it is not there yet. */
+static size_t look(const struct rs_ring *r, unsigned long at, unsigned long end, uint32_t *ret_len)
+{
+	const uint32_t *hdr = (const void *)(r->data + (at & (r->size - 1)));
+	uint32_t len = at < end ? __atomic_load_n(hdr, __ATOMIC_ACQUIRE) : BPF_RINGBUF_BUSY_BIT;
+
+	*ret_len = len;
+	if (len & BPF_RINGBUF_BUSY_BIT)
+		return 0;
+	return ((len & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7u) & ~7u;
+}
+
+size_t rs_ring_read(struct rs_ring *r, size_t budget, rs_ring_fn ahead, rs_ring_fn fn, void *arg)
 {
 	unsigned long at = *r->consumer; /* nobody else writes it */
 	unsigned long end = __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
-	size_t n = 0;
+	unsigned long next = at;	 /* what `ahead` has seen */
+	size_t n = 0, between = 0, step; /* between: records from `at` to `next` */
+	uint32_t len;
 
-	while (n < budget && at < end) {
-		const uint32_t *hdr = (const void *)(r->data + (at & (r->size - 1)));
-		uint32_t len = __atomic_load_n(hdr, __ATOMIC_ACQUIRE);
-		const void *rec;
+	while (n < budget) {
+		for (; ahead && between <= RS_RING_AHEAD; between++) {
+			size_t pos = (next + BPF_RINGBUF_HDR_SZ) & (r->size - 1);
 
-		if (len & BPF_RINGBUF_BUSY_BIT)
+			step = look(r, next, end, &len);
+			if (!step)
+				break;
+			next += step;
+			/* The next look finds it in the cache. */
+			__builtin_prefetch(r->data + (next & (r->size - 1)));
+			if (!(len & BPF_RINGBUF_DISCARD_BIT) && len <= r->size - pos)
+				ahead(arg, r->data + pos, len);
+		}
+		step = look(r, at, end, &len);
+		if (!step)
 			break;
 		if (!(len & BPF_RINGBUF_DISCARD_BIT)) {
-			rec = in_one_piece(r, (at + BPF_RINGBUF_HDR_SZ) & (r->size - 1), len);
+			const void *rec =
+				in_one_piece(r, (at + BPF_RINGBUF_HDR_SZ) & (r->size - 1), len);
+
 			fn(arg, rec, rec ? len : 0);
 			n++;
 		}
-		len &= ~BPF_RINGBUF_DISCARD_BIT;
-		at += (len + BPF_RINGBUF_HDR_SZ + 7u) & ~7u;
+		at += step;
+		if (between)
+			between--;
+		else
+			next = at; /* it came only just now */
 		if (n % GIVE_BACK == 0)
 			__atomic_store_n(r->consumer, at, __ATOMIC_RELEASE);
 	}

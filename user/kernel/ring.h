@@ -29,9 +29,13 @@ int rs_ring_open(struct rs_ring *r, int map_fd, size_t size);
 /* Harmless on a zeroed struct. */
 void rs_ring_close(struct rs_ring *r);
 
-/* Gives up to `budget` records to fn; rec is valid during the call; size: what was reserved for it.
- * Returns how many. */
-size_t rs_ring_read(struct rs_ring *r, size_t budget,
-		    void (*fn)(void *arg, const void *rec, size_t size), void *arg);
+/* rec is valid during the call; size: what was reserved for it. */
+typedef void (*rs_ring_fn)(void *arg, const void *rec, size_t size);
+
+#define RS_RING_AHEAD 3 /* records */
+
+/* Gives up to `budget` records to fn, and each to `ahead` (NULL: nobody asks) while fn still works on the RS_RING_AHEAD
+ * before it, but for one that wraps. Returns how many. */
+size_t rs_ring_read(struct rs_ring *r, size_t budget, rs_ring_fn ahead, rs_ring_fn fn, void *arg);
 
 #endif
