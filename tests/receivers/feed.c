@@ -5,6 +5,7 @@
  *
  *	feed SPANS RATE FIRST [options of `ringspan replay`: --exporter …]
  *
+ * A line "fed" says before that all spans were handed over.
  * Span number i (from FIRST on) has span id i and is named "GET /item/i"; four in a row are one trace, the
  * first of them its root. Every 50th has an event, every 70th a link and every 100th an error.
  */
@@ -150,8 +151,10 @@ static void on_timer(void *arg)
 			f->made++;
 		rs_exporters_batch(&f->x, &f->batch);
 	}
-	if (f->made == f->spans)
+	if (f->made == f->spans) {
+		fputs("fed\n", stderr);
 		rs_loop_stop(&f->loop);
+	}
 }
 
 static void on_signal(void *arg, int signo, bool sent)
