@@ -10,7 +10,9 @@
 and the closing line "N passed, N failed, N skipped". tests/check repeats the last two kinds at its end.
 """
 import os
+import random
 import signal
+import socket
 import time
 import traceback
 import unittest
@@ -18,6 +20,20 @@ import unittest
 TESTS = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 300  # seconds: a test that hangs is a test that failed, not a suite that never ends
 MANY = 8  # failed tests: more are no accident, and not tried again
+
+
+def free_port():
+    """A port that nobody has, and that the kernel gives to no client before it is listened on."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        first_of_clients = int(f.read().split()[0])
+    while True:
+        port = random.randrange(10000, max(first_of_clients, 20000))
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 class Hung(Exception):
@@ -98,6 +114,10 @@ def attempt(function):
 
 def run(tests):
     """Run (name, function) pairs; the exit status. A test fails by an exception."""
+    # Whoever starts us in the background, or with nohup, has some of these ignored, and so would all that tests start.
+    for signo in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD):
+        if signal.getsignal(signo) == signal.SIG_IGN:
+            signal.signal(signo, signal.default_int_handler if signo == signal.SIGINT else signal.SIG_DFL)
     passed, skipped, failed = 0, 0, []
     for name, function in tests:
         begin = time.monotonic()

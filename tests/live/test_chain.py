@@ -3,7 +3,7 @@
 import collections
 import threading
 
-from harness import CLIENT, SERVER, LiveTest, Nginx, Wire, node, python, wrk
+from harness import CLIENT, ROOM, SERVER, LiveTest, Nginx, Wire, node, python, wrk
 
 
 class Chain(LiveTest):
@@ -11,7 +11,7 @@ class Chain(LiveTest):
         """wrk → nginx → nginx: every hop is seen once, the proxy's calls are children of what it handles."""
         back = Nginx(self.place_in("back"))
         front = Nginx(self.place, backend=f"127.0.0.1:{back.port}")
-        agent = self.agent()
+        agent = self.agent(*ROOM)
         wrk(self.place, f"http://127.0.0.1:{front.port}", 2, prefix="p", base="/px")
         agent.settle()
         self.assert_nothing_lost(agent)

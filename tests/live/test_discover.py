@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import CLIENT, RINGSPAN, SERVER, SERVERS, SLOW, LiveTest, Nginx, Wire, node, python, stop, wait_until
+from harness import CLIENT, RINGSPAN, SERVER, SERVERS, SLOW, LiveTest, Nginx, Wire, free_port, node, python, stop, wait_until
 
 # Listens, answers ten requests and is gone: a job of a container that lives for less than a second.
 SHORT = """
@@ -69,7 +69,7 @@ class Discover(LiveTest):
             Wire(("127.0.0.1", int(quiet_port))).get(f"/s/200?none{i}")
             Wire(("127.0.0.1", int(other_port))).get(f"/s/200?other{i}")
         wait_until("the exclusion", lambda: self.why_not(agent, process.pid) == "excluded by --exclude")
-        self.assertEqual(self.why_not(agent, quiet.pid), "its rule says depth: none")
+        wait_until("the depth", lambda: self.why_not(agent, quiet.pid) == "its rule says depth: none")
         spans = agent.stop()
         self.assertEqual([s.target for s in spans.where(SERVER, nginx.pids)], [f"/s/200?in{i}" for i in range(3)])
         self.assertEqual(spans.where(SERVER, {process.pid, quiet.pid, other.pid}), [])
@@ -80,7 +80,7 @@ class Discover(LiveTest):
         out, out_port, _ = python(self.place)
         wire = Wire(("127.0.0.1", int(old_port)))
         wire.get("/s/200?before")
-        new_port = int(old_port) % 60000 + 1000
+        new_port = free_port()
         agent = self.agent("--include", f"port={old_port},port={new_port},service=by-port", "--exclude",
                            f"comm={open('/proc/self/comm').read().strip()},exe={sys.executable},port=1")
         wire.get("/s/200?open")

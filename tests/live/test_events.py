@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 from harness import CLIENT, SERVER, SERVERS, Failure, LiveTest, Wire, free_port, python, wait_until
 
@@ -127,7 +126,7 @@ calm.get("/s/200?after")
         agent = self.agent("--port", port)
         wire, other = Wire(("127.0.0.1", int(port)), 30), Wire(("127.0.0.1", int(port)))
         wire.send("GET /big/16 HTTP/1.1\r\nHost: x\r\n\r\n")
-        time.sleep(0.5)
+        wait_until("the server to find no room", lambda: wire.peer_state()[1] == 4)
         other.get("/s/200?meanwhile")
         wire.response()
         spans = agent.stop()
@@ -139,17 +138,19 @@ calm.get("/s/200?after")
         process, port, _ = python(self.place)
         agent = self.agent("--port", port)
         wire, other = Wire(("127.0.0.1", int(port))), Wire(("127.0.0.1", int(port)))
+        target = "/slow/100000?reset"
         done = threading.Thread(target=lambda: other.get("/slow/300?meanwhile"))
         done.start()
-        wire.send("GET /slow/200?reset HTTP/1.1\r\nHost: x\r\n\r\n")
-        time.sleep(0.1)
+        wire.send(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.wait_read()
         wire.reset()
         done.join()
+        agent.wait_for("the server's span", lambda s: s.kind == SERVER and s.target == target)
         spans = agent.stop()
-        self.check_only(spans, {("/slow/200?reset", SERVER): {"tcp.reset"},
-                                ("/slow/200?reset", CLIENT): {"tcp.reset"} if "tcp.reset" in self.on(
-                                    spans, "/slow/200?reset", CLIENT).event_names else set()})
-        reset, = [e for e in self.on(spans, "/slow/200?reset", SERVER).raw["events"] if e["name"] == "tcp.reset"]
+        self.check_only(spans, {(target, SERVER): {"tcp.reset"},
+                                (target, CLIENT): {"tcp.reset"} if "tcp.reset" in self.on(
+                                    spans, target, CLIENT).event_names else set()})
+        reset, = [e for e in self.on(spans, target, SERVER).raw["events"] if e["name"] == "tcp.reset"]
         self.assertEqual(reset["attributes"], {"network.io.direction": "receive"})
 
     def test_segv(self):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, Failure, LiveTest, Log, children, free_port, stop, wait_until
+from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, TOP, Failure, LiveTest, Log, children, free_port, stop, wait_until
 
 STREAMS = (1, 8, 32, 100)
 GRPC = "v1.71.0"
@@ -92,7 +92,7 @@ def go_calls():
 class Http2(LiveTest):
     def check_nginx(self, *agent_args, pair=(), count=3000):
         nginx, scheme = Http2Nginx(self.place, *pair), "https" if pair else "http"
-        agent = self.agent("--port", str(nginx.port), *agent_args)
+        agent = self.agent("--port", str(nginx.port), *ROOM, *agent_args)
         pids, totals = set(), [0, 0, 0, 0]
         for streams in STREAMS:
             found, pid = h2load(self.place, f"{scheme}://127.0.0.1:{nginx.port}", count, 2, streams,

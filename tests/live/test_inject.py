@@ -135,7 +135,7 @@ class Inject(LiveTest):
     def start(self, mode, *args):
         return self.agent("--inject", mode, "--inject-force", *args)
 
-    def send(self, sink, pieces, pause=0.0):
+    def send(self, sink, pieces):
         before = sink.count()
         with socket.create_connection(("127.0.0.1", sink.port)) as s:
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -146,22 +146,11 @@ class Inject(LiveTest):
                     self.assertGreater(n, 0)
                     self.assertLessEqual(n, len(view))
                     view = view[n:]
-                time.sleep(pause)
-                if pause > 0.1:
-                    self.drain(s)
+                time.sleep(0.002)
             wait_until("the connection", lambda: sink.count() > before)
             all_of_it = len(HEADER.sub(b"", b"".join(pieces)))
             wait_until("all of it", lambda: len(HEADER.sub(b"", sink.got(before))) >= all_of_it)
         return sink.got(before)
-
-    @staticmethod
-    def drain(s):
-        s.setblocking(False)
-        try:
-            s.recv(1 << 16)
-        except BlockingIOError:
-            pass
-        s.setblocking(True)
 
     def test_only_requests_get_it(self):
         sink = Sink(self.place)
@@ -170,24 +159,27 @@ class Inject(LiveTest):
             self.skipTest(agent.stderr())
         put = 0
         for name, (pieces, headers) in CASES.items():
-            sent, got = b"".join(pieces), self.send(sink, pieces, 0.002)
+            sent, got = b"".join(pieces), self.send(sink, pieces)
             without = HEADER.sub(lambda m: m.group(0) if m.group(1) == OWN else b"", got)
             self.assertEqual(without, sent, name)
-            self.assertEqual(len(got) - len(sent), 70 * headers, name)
-            put += headers
+            more, odd = divmod(len(got) - len(sent), 70)
+            # What is not followed may be found again in time.
+            self.assertIn((more, odd), [(headers, 0), (headers + (name == "two lengths"), 0)], name)
+            put += more
             for head, body in requests(got)[0]:
                 self.assertLessEqual(len(HEADER.findall(head)), 1, name)
         # sendfile, and what writev gathers
         with open(self.place.path("big"), "wb+") as f:
             f.write(NESTED * 30000)
             f.flush()
+            before = sink.count()
             with socket.create_connection(("127.0.0.1", sink.port)) as s:
                 size = f.tell()
                 s.sendmsg([b"POST /f", b" HTTP/1.1\r\nHost: x\r\n", b"Content-Length: ", b"%d\r\n\r\n" % size])
                 done = 0
                 while done < size:
                     done += os.sendfile(s.fileno(), f.fileno(), done, size - done)
-                kept = wait_until("the file", lambda: len(sink.got()) > size + 70 and sink.got())
+                kept = wait_until("the file", lambda: sink.count() > before and requests(sink.got(before))[0] and sink.got(before))
             got, rest = requests(kept)
             self.assertEqual((len(got), rest, got[0][1]), (1, b"", NESTED * 30000))
             self.assertEqual(len(HEADER.findall(got[0][0])), 1)
@@ -198,9 +190,22 @@ class Inject(LiveTest):
         sink = Sink(self.place)
         self.start("traceparent", "--port", str(sink.port))
         for pieces in (chunked(NESTED), [b"GE", b"T /s HTTP/1.1\r\nHost: x\r\n\r\n"]):
-            got = self.send(sink, [*pieces, b"", NESTED], 0.2)
-            last = requests(got)[0][-1][0]
-            self.assertEqual(len(HEADER.findall(last)), 1, got)
+            before = sink.count()
+            wire = Wire(("127.0.0.1", sink.port))
+            wire.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for piece in pieces:
+                wire.send(piece)
+                time.sleep(0.002)
+            wire.response()
+
+            def found():
+                time.sleep(0.05)  # it is said of the next request only: not much more often than the agent looks
+                wire.send(NESTED)
+                wire.response()
+                return HEADER.search(requests(sink.got(before))[0][-1][0])
+            wait_until("the agent to say where requests begin", found)
+            wire.close()
+            self.assertRegex(HEADER.sub(b"", sink.got(before)), b"^%s(%s)+$" % tuple(map(re.escape, (b"".join(pieces), NESTED))))
 
     def test_traffic_outlives_the_agent(self):
         sink = Sink(self.place)
@@ -209,13 +214,21 @@ class Inject(LiveTest):
             wire = Wire(("127.0.0.1", sink.port))
             wire.get("/before")
             stop(agent.process, signal.SIGKILL)
-            for i in range(20):
-                self.assertEqual(wire.get(f"/after{i}"), 200)
-                time.sleep(0.01)
-            heads = [head for head, _ in requests(sink.got())[0]]
-            put = [len(HEADER.findall(h)) for h in heads]
-            self.assertEqual(len(put), 21)
-            self.assertEqual((put[0], put[-1]), (mode == "traceparent", 0))
+            sent = 1
+
+            def put():
+                return [len(HEADER.findall(head)) for head, _ in requests(sink.got())[0]]
+
+            def left_alone():
+                nonlocal sent
+                sent += 1
+                self.assertEqual(wire.get(f"/after{sent}"), 200)
+                return not put()[-1]
+            wait_until("the kernel to give the programs up", left_alone)
+            for _ in range(20):
+                left_alone()
+            self.assertEqual(len(put()), sent)
+            self.assertEqual((put()[0], sum(put()[-21:])), (mode == "traceparent", 0))
             wire.close()
 
     def chain(self, mode):

@@ -10,7 +10,7 @@ from harness import CLIENT, RINGSPAN, SERVER, LiveTest, Nginx, Spans, Wire, node
 class Process(LiveTest):
     def names(self, env, expect, make=python):
         process, port, _ = make(self.place, env=env)
-        agent = self.agent(name="agent-" + expect)
+        agent = self.agent(name="agent-" + expect, everybody=True)
         Wire(("127.0.0.1", int(port))).get("/s/200?named")
         spans = agent.stop().where(SERVER, {process.pid})
         self.assertEqual([s.service for s in spans], [expect])

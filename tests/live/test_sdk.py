@@ -42,7 +42,7 @@ class Sdk(LiveTest):
         port = int(process.stdout.readline())
         agent = self.agent("--port", str(port), "--port", str(up), "--sdk", sdk, name=f"{name}-{sdk}")
         Wire(("127.0.0.1", port)).get("/" + "0" * 31 + "1/" + "0" * 15 + "1")
-        agent.settle()  # now the process is known
+        agent.wait_for("the first call", lambda s: s.kind == SERVER and s.target == "/up")  # now the process is known
         spans = {f"{t:032x}": f"{t + 100:016x}" for t in range(2, 8)}
         threads = [threading.Thread(target=lambda t=t, s=s: Wire(("127.0.0.1", port)).get(f"/{t}/{s}"))
                    for t, s in spans.items()]
@@ -81,5 +81,6 @@ class Sdk(LiveTest):
         spans, seen = self.one("local-exec", "skip")
         self.assertEqual([s for s in seen if s.kind == CLIENT and s.target == "/up"], [])
         got = {s.trace: s.parent for s in seen if s.kind == SERVER and s.target == "/up"}
-        for trace, span in spans.items():
-            self.assertEqual(got.get(trace), span)
+        right = sum(got.get(trace) == span for trace, span in spans.items())
+        self.assert_most(right, len(spans), "callees under the SDK's spans")
+        self.assertEqual([t for t, parent in got.items() if t in spans and parent != spans[t]], [])

@@ -5,14 +5,14 @@ import os
 import subprocess
 import threading
 
-from harness import CLIENT, RINGSPAN, SERVER, LiveTest, Nginx, Spans, Wire, node, python, stop, wait_until, wrk
+from harness import CLIENT, RINGSPAN, ROOM, SERVER, LiveTest, Load, Nginx, Spans, Wire, node, python, stop, wait_until, wrk
 
 
 class Truth(LiveTest):
     def check_nginx(self, rounds, *agent_args, **agent_kw):
         """Load nginx with wrk; every row of the access log is one server span, every response one client span."""
         nginx = Nginx(self.place)
-        agent = self.agent(*agent_args, **agent_kw)
+        agent = self.agent(*ROOM, *agent_args, **agent_kw)
         complete, pids = 0, set()
         for number, how in enumerate(rounds):
             want = how.pop("at_least")
@@ -68,17 +68,15 @@ class Truth(LiveTest):
     def check_start_under_load(self, *agent_args):
         """The agent comes and goes while requests are under way on every connection."""
         nginx = Nginx(self.place)
-        load = {}
-        wrk_thread = threading.Thread(target=lambda: load.update(wrk=wrk(self.place, f"http://127.0.0.1:{nginx.port}", 4)))
-        wrk_thread.start()
+        load = Load(self.place, f"http://127.0.0.1:{nginx.port}")
         wait_until("requests", lambda: nginx.log.count() > 1000)
-        first = self.agent(*agent_args)
+        first = self.agent(*ROOM, *agent_args)
         before = nginx.log.count()
         wait_until("more requests", lambda: nginx.log.count() > before + 10000)
         after = nginx.log.count()
-        spans = first.stop()
-        wrk_thread.join()
-        self.check_nothing_invented(nginx, spans, {load["wrk"][1]})
+        spans = first.stop(settle=False)
+        load.end()
+        self.check_nothing_invented(nginx, spans, {load.pid})
         seen = len(spans.where(SERVER, nginx.pids, test=lambda s: s.status is not None))
         self.assertGreaterEqual(seen, after - before - 32, "requests between two readings of the log")
 
@@ -92,8 +90,12 @@ class Truth(LiveTest):
         nginx = Nginx(self.place)
         agent = self.agent("--ring-size", "65536")
         done, pid = wrk(self.place, f"http://127.0.0.1:{nginx.port}", 2)
-        agent.settle()  # the storm's last records fill the ring until it is read once more
         again = Wire(("127.0.0.1", nginx.port))
+
+        def calm():  # the storm's last records fill the ring until it is read once more
+            again.get("/s/404?over")
+            return agent.saw(lambda s: s.kind == SERVER and s.target == "/s/404?over")
+        wait_until("the storm to be over", calm)
         for i in range(10):
             again.get(f"/s/404?calm{i}")
         agent.settle()
@@ -147,7 +149,7 @@ class Truth(LiveTest):
 
     def check_server(self, make, count, where=None, agent_args=()):
         process, port, log = make()
-        agent = self.agent(*agent_args)
+        agent = self.agent(*ROOM, *agent_args)
         told = self.drive(where or ("127.0.0.1", int(port)), count)
         wait_until("the server's log", lambda: log.count() >= sum(told.values()))
         agent.settle()
@@ -182,7 +184,7 @@ class Truth(LiveTest):
 
     def check_nginx_at(self, where_of, *agent_args):
         nginx = Nginx(self.place)
-        agent = self.agent(*agent_args)
+        agent = self.agent(*ROOM, *agent_args)
         told = self.drive(where_of(nginx), 2400)
         wait_until("the access log", lambda: nginx.log.count() >= sum(told.values()))
         agent.settle()
@@ -211,7 +213,7 @@ class Truth(LiveTest):
         wires = [Wire(("127.0.0.1", nginx.port)) for _ in range(20)] + [Wire(path) for _ in range(20)]
         for wire in wires:
             wire.get("/s/200?before")
-        agent = self.agent(*agent_args)
+        agent = self.agent(*ROOM, *agent_args)
         for number, wire in enumerate(wires):
             for i in range(10):
                 wire.get(f"/s/404?after{number}.{i}")
