@@ -693,7 +693,7 @@ def test_status_of_some():
         expect(some("--pid", "1")["processes"] == [] and some("--service", "no-*")["services"] == [], "not filtered")
         text = ringspan("status", "--socket", d("s"), "--service", service).stdout
         expect(f"{me} " in text and "STAGE" not in text and f"← {service}" in text, text)
-        expect("no traced process matches" in ringspan("status", "--socket", d("s"), "--pod", "x").stdout, "not said")
+        expect("no process that is known matches" in ringspan("status", "--socket", d("s"), "--pod", "x").stdout, "not said")
         rows = ringspan("status", "--socket", d("s"), "--dump", "--service", service).stdout.splitlines()
         expect(any(r.startswith(f"service\t{service}\tserver\t") for r in rows), rows)
 

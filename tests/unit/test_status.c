@@ -40,6 +40,11 @@ static void fake(struct rs_status *s)
 	p->pid = 7;
 	p->comm = "a\tb\x1b[2J";
 	p->why_not = "no TLS library is known in it";
+	p->traced = true;
+	p = rs_status_add_process(s);
+	p->pid = 9;
+	p->comm = "cron";
+	p->why_not = "excluded by ringspan.yaml:3";
 	p = rs_status_add_process(s);
 	p->pid = 8;
 	p->comm = "nginx";
@@ -114,9 +119,11 @@ static void test_text(void **state)
 		text,
 		"  nginx                  8       0     1,234     1,234      -  web\n"
 		"  a\\x09b\\x1b[2J          7       0         0         0      -  no TLS library");
+	assert_has(text, "… and 1 that are not traced; --pid, --comm or --dump says why\n");
+	assert_null(strstr(text, "cron"));
 	assert_has(
 		text,
-		"  source               1,000       999         -         -  1 unaccounted for\n");
+		"  source         1,000       999         -         -         -  1 unaccounted\n");
 	assert_null(strchr(text, '\x1b'));
 	free(text);
 

@@ -4,10 +4,16 @@
 
 struct stage {
 	const char *name;
-	uint64_t in, out, dropped, held;
+	uint64_t in, out, passed, lost, held;
 };
 
 #define MAX_STAGES 24
+
+/* What is dropped has a remedy, or is passed over because it is of no interest. */
+static bool has_remedy(const json_t *row)
+{
+	return json_string_length(json_object_get(row, "remedy"));
+}
 
 static size_t stages(const json_t *ledger, struct stage st[MAX_STAGES])
 {
@@ -29,8 +35,10 @@ static size_t stages(const json_t *ledger, struct stage st[MAX_STAGES])
 			st[k].in += value;
 		else if (view_is(row, "kind", "out"))
 			st[k].out += value;
+		else if (view_is(row, "kind", "dropped") && has_remedy(row))
+			st[k].lost += value;
 		else if (view_is(row, "kind", "dropped"))
-			st[k].dropped += value;
+			st[k].passed += value;
 		else if (view_is(row, "kind", "held"))
 			st[k].held += value;
 	}
@@ -45,7 +53,7 @@ static uint64_t entered(const json_t *ledger, const json_t *row)
 
 	for (size_t i = 0; i < n; i++) {
 		if (view_is(row, "stage", st[i].name))
-			return st[i].in ? st[i].in : st[i].out + st[i].dropped;
+			return st[i].in ? st[i].in : st[i].out + st[i].passed + st[i].lost;
 	}
 	return 0;
 }
@@ -55,7 +63,7 @@ static void put_loss(FILE *out, const struct rs_view *v, const char *color, cons
 		     const json_t *row)
 {
 	uint64_t value = view_num(row, "value"), of = ledger ? entered(ledger, row) : 0;
-	char share[16] = "", line[700];
+	char share[16] = "", line[1600];
 	double percent = of ? 100.0 * (double)value / (double)of : 0;
 
 	if (of && percent < 0.01)
@@ -73,18 +81,15 @@ static void put_loss(FILE *out, const struct rs_view *v, const char *color, cons
 	}
 }
 
-/* A loss has a remedy; what is passed over because it is of no interest has none. */
 static bool is_loss(const json_t *row)
 {
-	return view_is(row, "kind", "dropped") && view_num(row, "value") &&
-	       json_string_length(json_object_get(row, "remedy"));
+	return view_is(row, "kind", "dropped") && view_num(row, "value") && has_remedy(row);
 }
 
 /* Nothing was lost, but something was not seen, and that can be changed. */
 static bool is_blind(const json_t *row)
 {
-	return view_is(row, "kind", "info") && view_num(row, "value") &&
-	       json_string_length(json_object_get(row, "remedy"));
+	return view_is(row, "kind", "info") && view_num(row, "value") && has_remedy(row);
 }
 
 void rs_view_losses(FILE *out, const struct rs_view *v, const json_t *o)
@@ -120,22 +125,22 @@ void rs_view_ledger(FILE *out, const struct rs_view *v, const json_t *o)
 
 	for (size_t i = 0; i < n; i++) {
 		struct stage *s = &st[i];
-		uint64_t gone = s->out + s->dropped + s->held;
+		uint64_t gone = s->out + s->passed + s->lost + s->held;
 		char name[80];
 
 		if (!s->in && !gone)
 			continue;
 		if (!headed)
-			fprintf(out, "\n  %s%-16s %9s %9s %9s %9s%s\n", v->style.bold, "STAGE",
-				"IN", "OUT", "DROPPED", "HELD", v->style.reset);
+			fprintf(out, "\n  %s%-10s %9s %9s %9s %9s %9s%s\n", v->style.bold, "STAGE",
+				"IN", "OUT", "LEFT OUT", "LOST", "HELD", v->style.reset);
 		headed = true;
-		rs_utf8_clean(name, sizeof(name), str_c(s->name), 16);
-		fprintf(out, "  %-16s %9s %9s %s%9s%s %9s", name, s->in ? COUNT(s->in) : "-",
-			COUNT(s->out), s->dropped ? v->style.red : "",
-			s->dropped ? COUNT(s->dropped) : "-", s->dropped ? v->style.reset : "",
-			s->held ? COUNT(s->held) : "-");
+		rs_utf8_clean(name, sizeof(name), str_c(s->name), 10);
+		fprintf(out, "  %-10s %9s %9s %9s %s%9s%s %9s", name, s->in ? COUNT(s->in) : "-",
+			COUNT(s->out), s->passed ? COUNT(s->passed) : "-",
+			s->lost ? v->style.red : "", s->lost ? COUNT(s->lost) : "-",
+			s->lost ? v->style.reset : "", s->held ? COUNT(s->held) : "-");
 		if (s->in && s->in != gone)
-			fprintf(out, "  %s%s unaccounted for%s", v->style.red,
+			fprintf(out, "  %s%s unaccounted%s", v->style.red,
 				COUNT(s->in > gone ? s->in - gone : gone - s->in), v->style.reset);
 		fputc('\n', out);
 	}

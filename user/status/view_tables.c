@@ -69,26 +69,43 @@ static void put_process(FILE *out, const struct rs_view *v, const json_t *p)
 	fputc('\n', out);
 }
 
+/* Rules leave it alone, as is wanted: worth a line only to who asks for it. */
+static bool is_left_alone(const json_t *p)
+{
+	return json_is_false(json_object_get(p, "traced")) && !view_num(p, "spans") &&
+	       !view_num(p, "requests");
+}
+
 void rs_view_processes(FILE *out, const struct rs_view *v, const json_t *o)
 {
-	const json_t *list = json_object_get(o, "processes");
-	size_t n = json_array_size(list), shown = 0;
+	const json_t *list = json_object_get(o, "processes"), *one;
+	bool filtered = json_is_true(json_object_get(o, "filtered"));
+	size_t n = json_array_size(list), shown = 0, alone = 0, i;
 	json_t **row = n ? malloc(n * sizeof(*row)) : NULL;
 
-	if (!n && json_is_true(json_object_get(o, "filtered")))
-		fprintf(out, "\n  %sno traced process matches%s\n", v->style.yellow,
+	if (!n && filtered)
+		fprintf(out, "\n  %sno process that is known matches%s\n", v->style.yellow,
 			v->style.reset);
 	if (!row)
 		return;
-	for (size_t i = 0; i < n; i++)
-		row[i] = json_array_get(list, i);
+	n = 0;
+	json_array_foreach(list, i, one)
+	{
+		if (!filtered && is_left_alone(one))
+			alone++;
+		else
+			row[n++] = json_array_get(list, i);
+	}
 	qsort(row, n, sizeof(*row), by_weight);
 	fprintf(out, "\n  %s%-16s %7s %7s %9s %9s %6s  %s%s\n", v->style.bold, "PROCESS", "PID",
 		"CONNS", "REQUESTS", "SPANS", "ERRORS", "SERVICE, WHY NOT", v->style.reset);
-	for (size_t i = 0; i < n && shown < MAX_ROWS; i++, shown++)
-		put_process(out, v, row[i]);
+	for (; shown < n && shown < MAX_ROWS; shown++)
+		put_process(out, v, row[shown]);
 	n += view_num(o, "processes_left_out");
 	put_left_out(out, v, n - shown);
+	if (alone)
+		fprintf(out, "  %s… and %zu that are not traced; --pid, --comm or --dump says why%s\n",
+			v->style.dim, alone, v->style.reset);
 	free(row);
 }
 
