@@ -665,6 +665,37 @@ static void test_memory(void **state)
 	drive_release(&d);
 }
 
+/* A peer that opens ever more streams loses its own oldest, and nobody else's. */
+static void test_crowd(void **state)
+{
+	const unsigned limit = 1024, more = 100;
+	struct script s = new_script();
+	struct rs_pool *streams;
+	struct drive d;
+
+	(void)state;
+	drive_init(&d);
+	streams = &d.env.pool[RS_PROTO_http2][0];
+	hello(&s);
+	for (unsigned i = 0; i < limit + more; i++)
+		headers(&s, TO_SERVER, 0, 2 * i + 1, GET("/x"));
+	send(&d, &s);
+	assert_int_equal(streams->in_use, limit);
+	assert_int_equal(d.counters.v[RS_C_PROTO_REQUESTS], limit + more);
+	assert_int_equal(d.counters.v[RS_C_PROTO_CROWDED], more);
+	/* The newest is known, the oldest gave way: how long it was is not known, its answer is all the same. */
+	d.len = 0;
+	data(&s, TO_SERVER, END_STREAM, 2 * (limit + more) - 1, 7);
+	data(&s, TO_SERVER, END_STREAM, 1, 7);
+	headers(&s, TO_CLIENT, END_STREAM, 2 * (limit + more) - 1, ":status: 200\n");
+	headers(&s, TO_CLIENT, END_STREAM, 1, ":status: 204\n");
+	send(&d, &s);
+	check(&d, "crowd", "whole",
+	      "> #2247 end 7\n> #1 end ?\n< #2247 2 200\n< #2247 end 0\n< #1 2 204\n< #1 end ?\n");
+	free(s.w);
+	drive_release(&d);
+}
+
 /* What is no HTTP/2, though it begins with zeros as frames do. */
 static void test_others(void **state)
 {
@@ -694,7 +725,7 @@ int main(void)
 		cmocka_unit_test(test_middle),	    cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_long_blocks), cmocka_unit_test(test_upgrade),
 		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_others),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory),	    cmocka_unit_test(test_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

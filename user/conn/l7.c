@@ -211,6 +211,8 @@ static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
 out:
 	if (m->flags & RS_MSGF_CUT)
 		count(c->env, RS_C_PROTO_CUT, 1);
+	if (m->flags & RS_MSGF_CROWDED)
+		count(c->env, RS_C_PROTO_CROWDED, 1);
 	if (m->flags & RS_MSGF_ABORTED)
 		count(c->env, RS_C_PROTO_ABORTED, 1);
 	c->fn(c->arg, m);

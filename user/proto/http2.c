@@ -72,7 +72,12 @@ struct dir {
 	bool bad : 1;	   /* INVALID was said: the next byte is the middle of something */
 };
 
+/*
+ * Streams of one connection that are followed: 1,024. Numbers go up by two, so they are spread evenly, and in a bucket that
+ * is full the oldest gives way: one that a loss has left open, or one of a peer that opens more than anybody allows.
+ */
 #define BUCKETS 32
+#define BUCKET	32
 
 struct http2 {
 	struct dir d[2]; /* by enum rs_ev_dir */
@@ -170,21 +175,6 @@ static struct stream *find_stream(const struct http2 *h, uint32_t id)
 	return s;
 }
 
-/* NULL: there is no memory. */
-static struct stream *get_stream(struct http2 *h, uint32_t id)
-{
-	struct stream **bucket = &h->bucket[id / 2 % BUCKETS], *s = find_stream(h, id);
-
-	if (s)
-		return s;
-	s = rs_pool_get(&h->env->pool[POOL_STREAM]);
-	if (!s)
-		return NULL;
-	*s = (struct stream){ .next = *bucket, .id = id };
-	*bucket = s;
-	return s;
-}
-
 static void put_stream(struct http2 *h, struct stream *s)
 {
 	struct stream **at = &h->bucket[s->id / 2 % BUCKETS];
@@ -193,6 +183,30 @@ static void put_stream(struct http2 *h, struct stream *s)
 		at = &(*at)->next;
 	*at = s->next;
 	rs_pool_put(&h->env->pool[POOL_STREAM], s);
+}
+
+/* NULL: there is no memory. That, or that an older one gave way, is noted in m. */
+static struct stream *get_stream(struct http2 *h, uint32_t id, struct rs_msg *m)
+{
+	struct stream **bucket = &h->bucket[id / 2 % BUCKETS], *s, *last = NULL;
+	unsigned n = 0;
+
+	for (s = *bucket; s && s->id != id; s = s->next, n++)
+		last = s;
+	if (s)
+		return s;
+	if (n >= BUCKET) {
+		put_stream(h, last);
+		m->flags |= RS_MSGF_CROWDED;
+	}
+	s = rs_pool_get(&h->env->pool[POOL_STREAM]);
+	if (!s) {
+		m->flags |= RS_MSGF_CROWDED;
+		return NULL;
+	}
+	*s = (struct stream){ .next = *bucket, .id = id };
+	*bucket = s;
+	return s;
 }
 
 static void start_msg(struct rs_msg *m, enum rs_msg_type type, uint32_t id)
@@ -656,7 +670,7 @@ static bool request_head(struct http2 *h, enum side side, const struct head *hea
 			return false;
 		head->m->flags |= RS_MSGF_PUSHED;
 	}
-	s = get_stream(h, b->id);
+	s = get_stream(h, b->id, head->m);
 	if (!s)
 		return true;
 	s->s[ASKING].seen = true;
@@ -680,7 +694,7 @@ static bool response_head(struct http2 *h, const struct head *head, const struct
 	}
 	/* Not known to have been asked: it may yet be, on a connection that is seen whole. */
 	if (!s && h->whole && b->id > h->last_id)
-		s = get_stream(h, b->id);
+		s = get_stream(h, b->id, head->m);
 	if (s) {
 		s->s[ANSWERING].seen = true;
 		s->grpc |= head->grpc;
@@ -1100,7 +1114,8 @@ static void http2_stop(void *state)
 static void http2_switched(void *state, enum rs_ev_role role)
 {
 	struct http2 *h = state;
-	struct stream *s = get_stream(h, 1);
+	struct rs_msg none = { 0 };
+	struct stream *s = get_stream(h, 1, &none);
 
 	(void)role;
 	h->last_id = 1;

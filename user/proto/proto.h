@@ -54,6 +54,8 @@ enum rs_msg_type {
 	0x10 /* interim: the connection goes on in protocol `to`, which answers the request that asked for it */
 #define RS_MSGF_RESET                                                                              \
 	0x20 /* END: either end broke this one message off, the connection lives on (HTTP/2 RST_STREAM) */
+#define RS_MSGF_CROWDED                                                                            \
+	0x80 /* head: an older message gave way to it, or it has no room itself: how long that is, is not known */
 #define RS_MSGF_PUSHED                                                                             \
 	0x40 /* request: the answering end says it for the asking one (HTTP/2 PUSH_PROMISE) */
 
