@@ -86,7 +86,6 @@ static __noinline void rs_unseen(struct rs_conn *c, struct rs_scratch *s, __u32 
 	s->ev.dir = dir;
 	s->ev.source = RS_SRC_SOCKET;
 	s->ev.tail_len = 0;
-	s->ev.pad_ = 0;
 	c->head[dir] = 0;
 	c->frames[dir].on = 0;
 	c->turn = dir + 1;
@@ -172,7 +171,6 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.dir = dir;
 	s->ev.source = seg->source;
 	s->ev.tail_len = 0;
-	s->ev.pad_ = 0;
 	if (seg->nodata) {
 		s->ev.h.flags = RS_EVF_NODATA;
 		s->ev.len = len;

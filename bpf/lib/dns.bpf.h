@@ -66,7 +66,7 @@ static __always_inline void rs_dns_answer(struct sock *sk, __u32 slot, struct pt
 	s->ev.dir = RS_DIR_IN;
 	s->ev.source = RS_SRC_SOCKET;
 	s->ev.tail_len = 0;
-	s->ev.pad_ = 0;
+	s->ev.slept = 0;
 	s->ev.task = 0;
 	s->wake = BPF_RB_NO_WAKEUP;
 	if (s->ev.cap == len)

@@ -125,6 +125,7 @@ static __always_inline void rs_emit_connect(__u64 conn, __u64 pid_tgid, __u64 ta
 	r->value = (__u32)pid_tgid;
 	r->tgid = pid_tgid >> 32;
 	r->task = task;
+	r->slept = rs_slept();
 	rs_submit(r, BPF_RB_NO_WAKEUP);
 }
 

@@ -11,6 +11,14 @@ static __always_inline struct task_struct *rs_task(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
+/* How often the thread has gone to sleep, modulo 256. */
+static __always_inline __u8 rs_slept(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) /* 5.11 */
+		return ((struct task_struct *)bpf_get_current_task_btf())->nvcsw;
+	return BPF_CORE_READ(rs_task(), nvcsw);
+}
+
 static __always_inline __u64 rs_task_start(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, group_leader, start_boottime);

@@ -207,7 +207,6 @@ static __noinline void rs_tls_cipher(struct rs_conn *c, struct rs_scratch *s, __
 	s->ev.dir = dir;
 	s->ev.source = RS_SRC_SOCKET;
 	s->ev.tail_len = 0;
-	s->ev.pad_ = 0;
 	rs_emit_data(s);
 }
 
@@ -298,6 +297,7 @@ static __always_inline void rs_tls_emit(struct rs_tls *t, const struct rs_segmen
 	s->niov = 0;
 	s->ev.tgid = pid_tgid >> 32;
 	s->ev.tid = (__u32)pid_tgid;
+	s->ev.slept = rs_slept();
 	s->ev.task = task;
 	s->ev.dir = seg->dir;
 	s->ev.seq = seg->seq;

@@ -171,6 +171,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	rs_run_queue(c, dir, (__u32)pid_tgid);
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
+	s->ev.slept = rs_slept();
 	s->ev.task =
 		rs_go_current(tgid, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
 	if (s->ev.task && dir == RS_DIR_IN)

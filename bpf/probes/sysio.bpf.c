@@ -179,6 +179,7 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	}
 	s->ev.tgid = tgid;
 	s->ev.tid = (__u32)pid_tgid;
+	s->ev.slept = rs_slept();
 	s->ev.task = rs_go_current(tgid, regs);
 	if (s->ev.task && seg.dir == RS_DIR_IN)
 		rs_go_mark(tgid, s->ev.task);

@@ -145,8 +145,8 @@ struct rs_ev_data {
 	__u8 dir;      /* enum rs_ev_dir */
 	__u8 source;   /* enum rs_ev_source */
 	__u8 tail_len; /* bytes in tail[]: the segment's last ones; 0 when cap == len */
-	__u8 pad_;
-	__u64 task; /* see struct rs_ev_task; 0: the thread is all there is */
+	__u8 slept;    /* how often the thread had gone to sleep by then, modulo 256 */
+	__u64 task;    /* see struct rs_ev_task; 0: the thread is all there is */
 	__u8 tail[RS_TAIL_LEN];
 	__u8 data[];
 };
@@ -165,7 +165,8 @@ struct rs_ev_fact {
 	__u32 value;
 	__u64 task; /* CONNECT: who opens it, as in struct rs_ev_task; 0: the thread */
 	__u32 tgid; /* CONNECT */
-	__u32 pad_;
+	__u8 slept; /* CONNECT: as in struct rs_ev_data */
+	__u8 pad_[3];
 };
 
 struct rs_ev_proc {

@@ -183,6 +183,7 @@ static void deliver(struct ctx *c, enum rs_ev_dir dir, struct rs_msg *m)
 	m->tgid = s->last_tgid;
 	m->tid = s->last_tid;
 	m->task = s->last_task;
+	m->slept = s->last_slept;
 	switch ((enum rs_msg_type)m->type) {
 	case RS_MSG_REQUEST:
 	case RS_MSG_RESPONSE:
@@ -645,6 +646,7 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 	s->last_tgid = ev->tgid;
 	s->last_tid = ev->tid;
 	s->last_task = ev->task;
+	s->last_slept = ev->slept;
 	len -= data.len;
 	if (data.len)
 		bytes(&c, dir, data);

@@ -47,6 +47,7 @@ struct rs_stream {
 	bool out_of_step; /* looking for the start of a message */
 	bool resynced;	  /* found one: the next message says so */
 	bool ended;
+	uint8_t last_slept; /* rs_ev_data.slept */
 };
 _Static_assert(sizeof(struct rs_stream) == 64, "a record touches one line of it");
 

@@ -109,6 +109,7 @@ struct rs_msg {
 		tid;   /* thread that moved the head's last byte (END: the message's last byte) */
 	uint64_t task; /* what it ran then (struct rs_ev_task); 0: the thread is all there is */
 	uint32_t seq;  /* head: TCP sequence number of the message's first byte, or 0 */
+	uint8_t slept; /* as in struct rs_ev_data, of that record */
 };
 
 /* The first field with this id, or an empty str. */

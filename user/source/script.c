@@ -46,7 +46,7 @@ static int bad(struct script *s, const char *fmt, ...)
 /* A line's members, as far as they are known. Absent: UINT64_MAX, STR_NONE, false. */
 struct line {
 	uint64_t t, conn, pid, tid, off, len, seq, value, signal, code, ppid, goid, parent, stream,
-		peer_conn, netns;
+		peer_conn, netns, slept;
 	struct str type, comm, role, family, l4, local, peer, dir, source, how, fact, event, text,
 		hex, kind, context;
 	bool present;
@@ -90,6 +90,7 @@ static const struct member {
 	UINT(stream, UINT32_MAX),
 	UINT(peer_conn, INT64_MAX),
 	UINT(netns, UINT32_MAX),
+	UINT(slept, UINT8_MAX),
 	TEXT(type),
 	TEXT(comm),
 	TEXT(role),
@@ -141,7 +142,7 @@ static int read_line(struct script *s, struct str text, struct line *l)
 	memset(l, 0, sizeof(*l));
 	l->t = l->conn = l->pid = l->tid = l->off = l->len = l->seq = ABSENT;
 	l->value = l->signal = l->code = l->ppid = l->goid = l->parent = l->stream = ABSENT;
-	l->peer_conn = l->netns = ABSENT;
+	l->peer_conn = l->netns = l->slept = ABSENT;
 	rs_arena_reset(&s->arena);
 	rs_json_init(&j, text, &s->arena);
 	rs_json_object(&j);
@@ -373,6 +374,7 @@ static int on_data(struct script *s, const struct line *l)
 	d->tgid = (uint32_t)or_else(l->pid, 0);
 	d->tid = (uint32_t)or_else(l->tid, d->tgid);
 	d->task = or_else(l->goid, 0);
+	d->slept = (uint8_t)or_else(l->slept, 0);
 	d->seq = (uint32_t)or_else(l->seq, source == RS_SRC_SOCKET ? tot->seq[dir] : 0);
 	d->dir = (uint8_t)dir;
 	d->source = (uint8_t)source;
@@ -413,6 +415,7 @@ static int on_fact(struct script *s, const struct line *l)
 	ev.value = (uint32_t)or_else(l->value, 0);
 	ev.task = or_else(l->goid, 0);
 	ev.tgid = (uint32_t)or_else(l->pid, 0);
+	ev.slept = (uint8_t)or_else(l->slept, 0);
 	return emit(s, &ev);
 }
 
