@@ -3,8 +3,8 @@
 """How many calls of a program are under the right request: parents.py [NAME…] [--seconds S] [-c N,N…]
 
 Each program serves /WAY/ID and calls a backend with /d/ID/N. A call's span is right when its parent is the
-program's own server span of the same ID, none when it has no parent, wrong otherwise; paths are the truth, and
-nothing in the choice of a parent inside a process reads them. The load is wrk's, with 1, 16 and 64 connections.
+program's own server span of the same ID, none when it has no parent, wrong otherwise; a call of nobody's (ID: own)
+is wrong when it has one, and else not counted. Paths are the truth, and nothing in the choice of a parent inside a process reads them. The load is wrk's, with 1, 16 and 64 connections.
 Root. Rows of programs that are not installed say so.
 """
 import argparse
@@ -155,6 +155,10 @@ PROGRAMS = {
     "node, in turn": ("turn", has("node"), lambda p, port, up: node(p, port, up)),
     "node, parallel": ("parallel", has("node"), lambda p, port, up: node(p, port, up)),
     "node, timer": ("timer", has("node"), lambda p, port, up: node(p, port, up)),
+    "node, streams": ("stream", has("node"), lambda p, port, up: node(p, port, up)),
+    "node, slow uploads": ("upload", has("node"), lambda p, port, up: node(p, port, up)),
+    "node, own calls": ("turn", has("node"), lambda p, port, up: node(p, port, up, "5")),
+    "node, all of it": ("mixed", has("node"), lambda p, port, up: node(p, port, up, "5")),
     "python threads": ("direct", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python executor": ("pool", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python asyncio": ("r", has("python3"), lambda p, port, up: python(p, "aio.py", port, up)),
@@ -169,12 +173,12 @@ PROGRAMS = {
 }
 
 
-def node(place, port, up):
-    return place.spawn_server(["node", os.path.join(HERE, "node.js"), str(port), str(up)])
+def node(place, port, up, *more):
+    return place.spawn_server(["node", os.path.join(HERE, "node.js"), str(port), str(up), *more])
 
 
-def python(place, script, port, up):
-    return place.spawn_server([PY, os.path.join(HERE, script), str(port), str(up)])
+def python(place, script, port, up, *more):
+    return place.spawn_server([PY, os.path.join(HERE, script), str(port), str(up), *more])
 
 
 def tree(pid):
@@ -194,7 +198,9 @@ def ident(span):
 
 
 def load(name, port, way, connections, seconds):
-    if name == "go grpc":
+    if "uploads" in name:
+        argv = [PY, os.path.join(HERE, "slow.py"), str(port), way, str(connections), str(seconds)]
+    elif name == "go grpc":
         argv = [go_binary("grpc"), "load", str(port), str(connections), str(seconds)]
     else:
         argv = ["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "-s", os.path.join(HERE, "load.lua"),
@@ -210,6 +216,10 @@ def measure(place, name, port, way, pids, connections, seconds):
     n = collections.Counter(server=len(servers))
     for s in spans:
         if s.kind != "client" or not path(s).startswith("/d/"):
+            continue
+        own = ident(s) == "own"
+        n["own"] += own
+        if not s.parent and own:
             continue
         if not s.parent:
             n["none"] += 1

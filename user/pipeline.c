@@ -91,6 +91,7 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 	bool in_order = !rs_l7_numbered(&f->c->l7);
 	struct rs_open *o;
 
+	f->messages = true;
 	if (in_order && (m->type == RS_MSG_RESPONSE || m->type == RS_MSG_INTERIM) &&
 	    (m->flags & RS_MSGF_RESYNC))
 		end_missed(pl, f->c, m);
@@ -348,7 +349,8 @@ static void on_open(struct rs_pipeline *pl, const struct rs_ev_open *ev)
 	if (ev->role == RS_ROLE_CLIENT && !c->peer_name)
 		c->peer_name = rs_dns_find(&pl->dns, ev->netns, ev->family, ev->raddr, ev->h.ts_ns);
 	if (ev->role == RS_ROLE_CLIENT && c->synced)
-		rs_trace_connect(&pl->trace, c->info.id, ev->tgid, ev->tid);
+		rs_trace_connect(&pl->trace, c->info.id, ev->tgid, ev->tid,
+				 (struct rs_moment){ 0 });
 }
 
 /* TLS records: the handshake is looked at, the rest comes as plain text from the library, if it is known. */
@@ -428,6 +430,8 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 	pl->n.v[RS_C_CONN_PASSED]++;
 	rs_conn_forget_told(c, ev);
 	rs_l7_data(&c->l7, &pl->l7, ev, rs_pl_message, &f);
+	if (!f.messages && c->nopen == 1)
+		rs_trace_body(&pl->trace, c, ev);
 	if (c->l7.s[dir].out_of_step)
 		c->missed_ns[dir] = ev->h.ts_ns;
 	if (c->l7.s[dir].lost_ns + 1 >= ev->h.ts_ns && !pl->lost_ns)
@@ -443,7 +447,7 @@ static void on_names(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 static void on_close(struct rs_pipeline *pl, const struct rs_ev_close *ev)
 {
 	struct rs_conn *c = rs_conns_find(&pl->conns, ev->conn);
-	struct rs_feed f = { pl, c };
+	struct rs_feed f = { .pl = pl, .c = c };
 
 	if (!c) { /* refused, or not used: it was opened for nothing */
 		rs_connect_forget(&pl->trace.connects,
@@ -465,7 +469,8 @@ static void on_fact(struct rs_pipeline *pl, const struct rs_ev_fact *ev)
 
 	pl->n.v[RS_C_CONN_FACTS]++;
 	if (ev->fact == RS_FACT_CONNECT) {
-		rs_trace_connect(&pl->trace, ev->conn, ev->tgid, rs_thread_id(ev->value, ev->task));
+		rs_trace_connect(&pl->trace, ev->conn, ev->tgid, rs_thread_id(ev->value, ev->task),
+				 (struct rs_moment){ ev->h.ts_ns, ev->slept });
 		return;
 	}
 	if (ev->fact == RS_FACT_CONNECTED) {

@@ -101,7 +101,7 @@ static void count_tls(struct rs_pipeline *pl, const struct rs_conn *c)
 
 void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)
 {
-	struct rs_feed f = { pl, c };
+	struct rs_feed f = { .pl = pl, .c = c };
 	uint64_t id = c->info.id;
 	bool plain = c->plain;
 

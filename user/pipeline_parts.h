@@ -9,6 +9,7 @@
 struct rs_feed {
 	struct rs_pipeline *pl;
 	struct rs_conn *c;
+	bool messages; /* there was one */
 };
 void rs_pl_message(void *arg, const struct rs_msg *m);
 

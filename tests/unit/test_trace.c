@@ -24,6 +24,14 @@ static struct rs_open *open_new(void)
 	return o;
 }
 
+static struct rs_open *certain(const struct rs_thread *th)
+{
+	enum rs_sure sure;
+	struct rs_open *o = rs_thread_works(th, th->moved, &sure);
+
+	return sure == RS_SURE_NOT ? NULL : o;
+}
+
 static void test_last_active(void **state)
 {
 	enum {
@@ -71,30 +79,143 @@ static void test_dark(void **state)
 	rs_threads_init(&ts, 4, &n);
 	th = rs_thread_get(&ts, 1, 10);
 	rs_thread_at(th, a);
-	assert_ptr_equal(rs_thread_certain(th), a);
+	assert_ptr_equal(certain(th), a);
 	a->waits = 1; /* a call of a's is under way: that is what it waits for */
 	rs_thread_at(th, b);
-	assert_ptr_equal(rs_thread_certain(th), b);
+	assert_ptr_equal(certain(th), b);
 	a->waits = 0;
 	rs_thread_update(a);
-	assert_null(rs_thread_certain(th));
+	assert_null(certain(th));
 	a->x.has_response = true;
 	rs_thread_update(a);
-	assert_ptr_equal(rs_thread_certain(th), b);
+	assert_ptr_equal(certain(th), b);
 	a->x.has_response = false;
 	rs_thread_update(a);
-	assert_null(rs_thread_certain(th));
+	assert_null(certain(th));
 	/* Heard of elsewhere: it is there now. */
 	other = rs_thread_get(&ts, 1, 11);
 	rs_thread_at(other, a);
-	assert_ptr_equal(rs_thread_certain(th), b);
-	assert_ptr_equal(rs_thread_certain(other), a);
+	assert_ptr_equal(certain(th), b);
+	assert_ptr_equal(certain(other), a);
 	rs_thread_leave(b);
-	assert_null(rs_thread_certain(th));
+	assert_null(certain(th));
 	rs_thread_leave(a);
 	rs_threads_release(&ts);
 	free(a);
 	free(b);
+}
+
+/* A process is believed when its threads answer what they read; at once, when there is nothing to be mixed up. */
+static void test_crews(void **state)
+{
+	struct rs_counters n = { 0 };
+	struct rs_open *a = open_new(), *b = open_new();
+	struct rs_thread *t1, *t2;
+	struct rs_threads ts;
+
+	(void)state;
+	rs_threads_init(&ts, 4, &n);
+	t1 = rs_thread_get(&ts, 1, 10);
+	rs_thread_at(t1, a);
+	assert_true(rs_crew_believed(t1->crew));
+	t2 = rs_thread_get(&ts, 1, 11);
+	assert_ptr_equal(t1->crew, t2->crew);
+	assert_true(rs_crew_believed(t1->crew)); /* one request */
+	rs_thread_at(t2, b);
+	assert_false(rs_crew_believed(t1->crew));
+	for (int i = 0; i < RS_CREW_NEW; i++) {
+		assert_false(rs_crew_believed(t1->crew));
+		rs_thread_answered(t1, true);
+	}
+	assert_true(rs_crew_believed(t1->crew));
+	rs_thread_answered(t2, false);
+	rs_thread_leave(b);
+	for (int i = 0; i < RS_CREW_HOPPED; i++) {
+		assert_false(rs_crew_believed(t1->crew));
+		rs_thread_answered(t1, true);
+	}
+	assert_true(rs_crew_believed(t1->crew));
+	/* Its threads are forgotten, and then it is. */
+	for (uint32_t tgid = 2; tgid < 6; tgid++)
+		assert_int_equal(rs_thread_get(&ts, tgid, tgid)->crew->tgid, tgid);
+	assert_int_equal(ts.crews.in_use, 4);
+	assert_null(a->thread);
+	rs_threads_release(&ts);
+	free(a);
+	free(b);
+}
+
+static enum rs_sure sure(const struct rs_thread *th, struct rs_moment now)
+{
+	enum rs_sure s;
+
+	assert_ptr_equal(rs_thread_works(th, now, &s), th->at);
+	return s;
+}
+
+static void test_sure(void **state)
+{
+	struct rs_moment then = { 1000, 255 }, soon = { 2000, 255 }, slept = { 2000, 0 },
+			 late = { 1000 + RS_AWAKE_NS, 255 };
+	struct rs_counters n = { 0 };
+	struct rs_open *a = open_new(), *b = open_new();
+	struct rs_threads ts;
+	struct rs_thread *th;
+
+	(void)state;
+	rs_threads_init(&ts, 4, &n);
+	th = rs_thread_get(&ts, 1, 10);
+	a->x.has_response = true;
+	rs_thread_at(th, a);
+	rs_thread_at(th, b);
+	th->moved = then;
+	assert_int_equal(th->nquiet, 1);
+	assert_int_equal(sure(th, soon), RS_SURE);
+	assert_int_equal(sure(th, slept), RS_SURE_NOT);
+	assert_int_equal(sure(th, late), RS_SURE_NOT);
+	assert_int_equal(sure(th, (struct rs_moment){ 0 }), RS_SURE_NOT);
+	b->x.has_response = true;
+	assert_int_equal(sure(th, soon), RS_SURE_NOT);
+	a->waits = 1;
+	rs_thread_update(a);
+	assert_int_equal(th->nquiet, 0);
+	assert_int_equal(sure(th, slept), RS_SURE);
+	assert_int_equal(sure(th, soon), RS_SURE_DIRECT);
+	b->waits = 1;
+	assert_int_equal(sure(th, soon), RS_SURE);
+	th->unsure = true;
+	assert_int_equal(sure(th, soon), RS_SURE_NOT);
+	rs_thread_leave(a);
+	rs_thread_leave(b);
+	rs_threads_release(&ts);
+	free(a);
+	free(b);
+}
+
+static void test_own_peers(void **state)
+{
+	struct rs_thread th = { 0 };
+	int doubts = 0;
+
+	(void)state;
+	assert_false(rs_thread_own(&th, 7, false));
+	rs_thread_owns(&th, 7);
+	rs_thread_owns(&th, 7);
+	assert_true(rs_thread_own(&th, 7, false));
+	assert_false(rs_thread_own(&th, 8, false));
+	for (int i = 2; i < RS_THREAD_OWN_CALLS; i++)
+		rs_thread_own(&th, 8, false);
+	assert_false(rs_thread_own(&th, 7, false));
+	/* More than are kept apart: all are meant. */
+	for (uint32_t i = 0; i < 2 * RS_THREAD_OWN; i++)
+		rs_thread_owns(&th, 100 + i);
+	assert_true(rs_thread_own(&th, 7, false));
+	th = (struct rs_thread){ 0 };
+	for (int i = 0; i < 100; i++) /* now and then is nothing */
+		assert_false(rs_thread_own(&th, 7, i % (RS_THREAD_STIR + 2) == 0));
+	while (!rs_thread_own(&th, 7, true))
+		doubts++;
+	assert_true(doubts > 0 && doubts < 4);
 }
 
 static void test_thread_ids(void **state)
@@ -367,11 +488,11 @@ static void test_tasks(void **state)
 	/* Lent on, to those it makes and those they make; of two open requests, none. */
 	rs_thread_spawn(&ts, 1, 7, 8, 0);
 	rs_thread_spawn(&ts, 1, 8, 9, 0);
-	assert_ptr_equal(rs_thread_certain(rs_thread_find(&ts, 1, rs_thread_id(0, 9))), a);
+	assert_ptr_equal(certain(rs_thread_find(&ts, 1, rs_thread_id(0, 9))), a);
 	rs_thread_at(rs_thread_find(&ts, 1, rs_thread_id(0, 7)), b);
 	rs_thread_spawn(&ts, 1, 7, 10, 0);
 	th = rs_thread_find(&ts, 1, rs_thread_id(0, 10));
-	assert_true(!th || !rs_thread_certain(th));
+	assert_true(!th || !certain(th));
 	/* The request ends: those made for it are forgotten. */
 	rs_thread_leave(a);
 	rs_thread_reclaim(&ts, a);
@@ -408,10 +529,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_last_active), cmocka_unit_test(test_dark),
-		cmocka_unit_test(test_thread_ids),  cmocka_unit_test(test_roots),
-		cmocka_unit_test(test_joins),	    cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_crews),	    cmocka_unit_test(test_sure),
+		cmocka_unit_test(test_own_peers),   cmocka_unit_test(test_thread_ids),
+		cmocka_unit_test(test_roots),	    cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_cut),	    cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_messages),    cmocka_unit_test(test_tasks),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);

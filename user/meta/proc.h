@@ -44,7 +44,6 @@ struct rs_proc {
 	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
 	bool published;	   /* it publishes its context: what there is to know is known */
 	uint8_t sdk_ticks; /* since it was looked at for one */
-	uint16_t wanders;  /* >0: its requests change threads, seen within this many answers */
 	uint64_t spans, requests, errors;
 	uint64_t plain_bytes; /* of TLS, seen */
 	uint32_t
@@ -66,8 +65,6 @@ struct rs_proc {
 	struct rs_arena own_mem; /* until it executes another program */
 	struct rs_arena arena;	 /* of resource */
 };
-
-#define RS_PROC_WANDERS 1000
 
 struct rs_procs {
 	struct rs_map by_tgid;

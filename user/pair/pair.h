@@ -88,6 +88,13 @@ struct rs_attempt {
 	uint64_t end_ns;
 };
 
+/* What a server's request does while its thread is at another one (trace/thread.h). */
+enum rs_idle {
+	RS_IDLE_NOT,   /* the thread is at it, or a call for it is under way */
+	RS_IDLE_QUIET, /* its body is still coming, or its answer going */
+	RS_IDLE_DARK,  /* it waits for something that is not seen */
+};
+
 struct rs_open {
 	struct rs_exchange x;
 	struct rs_conn *conn;
@@ -107,7 +114,7 @@ struct rs_open {
 	uint8_t parent_source; /* enum rs_parent_source */
 	bool parent_remote;
 	bool forwarded; /* client: its headers carry on what its server request had received */
-	bool dark;	/* server: it waits for something that is not seen */
+	uint8_t idle;	/* server: enum rs_idle */
 	bool served;	/* server: the runtime said which task handles it */
 	uint8_t wire_span_id[8]; /* server: parent id on the wire, to know a forwarded header by */
 	uint32_t waits;		 /* server: calls and connects under way for it */
@@ -121,6 +128,7 @@ struct rs_open {
 	struct rs_attempt attempt; /* client: this one; server: the last call for it that failed */
 	struct rs_thread *thread;  /* server: where it was last heard of */
 	struct rs_open *parent;	   /* client: the request it was sent for, while that is open */
+	bool unsure;		   /* client: perhaps; its span has no parent then */
 	struct rs_list of_parent, children;
 	struct rs_list of_thread; /* in thread->open */
 	struct rs_list borrowers; /* server: rs_thread.of_lent */

@@ -34,7 +34,7 @@ void rs_connect_forget(struct rs_connects *cs, struct rs_connect *k)
 	rs_pool_put(&cs->pool, k);
 }
 
-void rs_connect_begin(struct rs_connects *cs, uint64_t conn, struct rs_open *opener)
+void rs_connect_begin(struct rs_connects *cs, uint64_t conn, struct rs_open *opener, uint8_t sure)
 {
 	struct rs_connect *k;
 
@@ -45,7 +45,7 @@ void rs_connect_begin(struct rs_connects *cs, uint64_t conn, struct rs_open *ope
 	k = rs_pool_get(&cs->pool);
 	if (!k)
 		return;
-	*k = (struct rs_connect){ .conn = conn, .opener = opener };
+	*k = (struct rs_connect){ .conn = conn, .opener = opener, .sure = sure };
 	rs_list_init(&k->of_opener);
 	rs_list_init(&k->lru);
 	if (rs_map_put(&cs->by_conn, conn, k)) {

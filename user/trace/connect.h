@@ -18,6 +18,7 @@ struct rs_connect {
 	struct rs_open *opener;	  /* NULL: not known for certain, or ended */
 	struct rs_list of_opener; /* in opener->opened */
 	struct rs_list lru;
+	uint8_t sure;	  /* enum rs_sure: about the opener */
 	uint64_t done_ns; /* 0: it was not told when */
 	uint32_t took_us;
 	uint64_t caller; /* the task that is about to ask (RS_TASK_CALLS); 0: not known */
@@ -32,7 +33,7 @@ struct rs_connects {
 void rs_connects_init(struct rs_connects *cs);
 void rs_connects_release(struct rs_connects *cs);
 /* opener: the request it is opened for, or NULL. Only the first call for a connection counts. */
-void rs_connect_begin(struct rs_connects *cs, uint64_t conn, struct rs_open *opener);
+void rs_connect_begin(struct rs_connects *cs, uint64_t conn, struct rs_open *opener, uint8_t sure);
 void rs_connect_done(struct rs_connects *cs, uint64_t conn, uint32_t took_us, uint64_t ts_ns);
 /* NULL when nothing is known of it. */
 struct rs_connect *rs_connect_find(const struct rs_connects *cs, uint64_t conn);

@@ -2,6 +2,7 @@
 /* Which trace an exchange belongs to. */
 #include "trace.h"
 
+#include "base/hash.h"
 #include "trace/messages.h"
 #include "trace/resend.h"
 
@@ -97,6 +98,12 @@ static uint64_t wire_key(uint32_t tgid, const uint8_t trace_id[16])
 	return lo ^ ((uint64_t)tgid << 32 | tgid);
 }
 
+/* Where it is noted that a request with this key has ended; others share the place. */
+static uint64_t *gone_slot(struct rs_trace *t, uint64_t key)
+{
+	return &t->gone[rs_hash_mix(key) % RS_TRACE_GONE];
+}
+
 static void wire_add(struct rs_trace *t, struct rs_open *o, const uint8_t trace_id[16])
 {
 	uint64_t key = wire_key(o->x.tgid, trace_id);
@@ -119,6 +126,7 @@ static void wire_del(struct rs_trace *t, struct rs_open *o)
 			rs_map_put(&t->by_wire, key,
 				   rs_list_entry(o->of_wire.next, struct rs_open, of_wire));
 	}
+	*gone_slot(t, key) = key;
 	rs_list_del(&o->of_wire);
 }
 
@@ -131,18 +139,22 @@ static bool in_trace(const struct rs_open *o, const uint8_t trace_id[16])
  * The request of this process that a context sent by it must come from: the only one in that trace, or the
  * only one that came with the very same span id (a forwarded header). NULL: none, or not certain.
  */
-static struct rs_open *from_wire(const struct rs_trace *t, uint32_t tgid,
-				 const struct rs_wire_ctx *wire)
+static struct rs_open *from_wire(struct rs_trace *t, uint32_t tgid, const struct rs_wire_ctx *wire)
 {
 	struct rs_open *first = rs_map_get(&t->by_wire, wire_key(tgid, wire->trace_id)),
 		       *same = NULL;
+	uint64_t key = first ? wire_key(tgid, wire->trace_id) : 0;
 	struct rs_list *pos;
 	unsigned nsame = 0;
 
 	if (!first || first->x.tgid != tgid || !in_trace(first, wire->trace_id))
 		return NULL;
+	/* If others of the trace were here before, work that they have left may be what calls. */
 	if (rs_list_empty(&first->of_wire))
-		return first;
+		return *gone_slot(t, key) != key ||
+				       memcmp(first->wire_span_id, wire->span_id, 8) == 0
+			       ? first
+			       : NULL;
 	pos = &first->of_wire;
 	for (unsigned i = 0; i < 16;
 	     i++) { /* a trace that is here more often: not worth a long look */
@@ -255,6 +267,11 @@ static void joined(struct rs_trace *t, struct rs_open *server, struct rs_open *c
 	server->parent_remote = true;
 }
 
+static struct rs_moment moment(const struct rs_msg *m)
+{
+	return (struct rs_moment){ m->end_ns, m->slept };
+}
+
 /* Who moved the message, or whose the exchange is. */
 static uint64_t mover(const struct rs_msg *m)
 {
@@ -271,11 +288,20 @@ static struct rs_thread *thread_of(struct rs_trace *t, const struct rs_open *o)
 	return rs_thread_get(&t->threads, o->x.tgid, owner(o));
 }
 
+/* The thread (or NULL) has moved bytes of o's, or for o (NULL: not known for which); perhaps, if it is unsure. */
+static void go_to(struct rs_thread *th, struct rs_open *o, struct rs_moment now, bool unsure)
+{
+	if (!th)
+		return;
+	rs_thread_at(th, o);
+	th->moved = now;
+	th->unsure = unsure;
+}
+
 static void server_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct rs_wire_ctx wire, other;
 	struct rs_open *client;
-	struct rs_thread *th;
 
 	if (rs_context_extract(&t->propagators, m, &wire) ||
 	    told(o->conn, RS_CONTEXT_RECEIVED, &wire)) {
@@ -302,34 +328,65 @@ static void server_request(struct rs_trace *t, struct rs_open *o, const struct r
 			o->root->until_ns = o->x.start_ns + RS_TRACE_WAIT_NS;
 		}
 	}
-	th = thread_of(t, o);
-	if (th)
-		rs_thread_at(th, o);
+	go_to(thread_of(t, o), o, moment(m), false);
 }
 
-/* Do threads say nothing here? Tasks are not meant: what is known of them, the runtime says. */
-static bool wanders(const struct rs_open *o)
+static uint32_t peer_of(const struct rs_conn *c)
 {
-	return !o->x.task && o->conn->proc && o->conn->proc->wanders;
+	return (uint32_t)rs_hash_str(c->info.peer.port, rs_conn_addr(&c->info, &c->info.peer));
 }
 
-/* What of this node the call was made for. opener: what its connection was just opened for, or NULL. *ret_doubt: a request it may have been made for. */
+/*
+ * What the thread is at when it makes a call, on a connection that it may have just opened (k). *ret_sure: not
+ * RS_SURE_NOT when that is certain. Of tasks the runtime says what there is to know.
+ */
+static struct rs_open *works_for(struct rs_thread *th, const struct rs_open *o,
+				 const struct rs_connect *k, struct rs_moment now,
+				 enum rs_sure *ret_sure)
+{
+	/* Tasks open connections for each other: pools hand them to whoever asks next. */
+	struct rs_open *opener = k && !o->x.task ? k->opener : NULL, *at = NULL;
+	bool doubt;
+	uint32_t peer;
+
+	*ret_sure = RS_SURE_NOT;
+	if (th)
+		at = rs_thread_works(th, now, ret_sure);
+	if (opener) {
+		at = opener;
+		*ret_sure = k->sure;
+	}
+	if (!th || o->x.task)
+		return at;
+	if (!rs_crew_believed(th->crew))
+		return NULL;
+	peer = peer_of(o->conn);
+	doubt = *ret_sure == RS_SURE_NOT && th->nquiet;
+	if (at && rs_thread_own(th, peer, doubt) && *ret_sure != RS_SURE_DIRECT)
+		*ret_sure = RS_SURE_NOT;
+	else if (!at && !th->at && !th->ndark)
+		rs_thread_owns(th, peer);
+	return at;
+}
+
+/* What of this node the call was made for. k: its connection was just opened, or NULL. *ret_doubt: a request it may have been made for. */
 static struct rs_open *find_parent(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m,
-				   const struct rs_wire_ctx *wire, struct rs_open *opener,
+				   const struct rs_wire_ctx *wire, const struct rs_connect *k,
 				   struct rs_open **ret_doubt)
 {
 	struct rs_thread *th = rs_thread_find(&t->threads, m->tgid, owner(o));
 	struct rs_open *parent = wire ? from_wire(t, m->tgid, wire) : NULL, *at;
+	enum rs_sure sure;
 
 	*ret_doubt = NULL;
 	if (parent) {
 		o->parent_source = RS_PARENT_WIRE;
 		return parent;
 	}
-	/* Tasks open connections for each other: pools hand them to whoever asks next. */
-	at = opener && !o->x.task ? opener : th ? rs_thread_certain(th) : NULL;
-	if (!at || wanders(o)) {
-		*ret_doubt = th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
+	at = works_for(th, o, k, moment(m), &sure);
+	if (!at || sure == RS_SURE_NOT) {
+		*ret_doubt = at ? at : th && th->at ? th->at : th ? rs_thread_last(th) : NULL;
+		o->unsure = at;
 		return NULL;
 	}
 	if (wire && !in_trace(at, wire->trace_id)) {
@@ -373,7 +430,7 @@ static void link_opener(struct rs_open *o, const struct rs_open *opener)
 		c->has_opener = true;
 		memcpy(c->opener_trace, rs_root_of(opener->root)->trace_id, 16);
 		memcpy(c->opener_span, opener->span_id, 8);
-	} else if (!c->asked && !o->x.task && o->parent && !c->present) {
+	} else if (!c->asked && !o->x.task && o->parent && !o->unsure && !c->present) {
 		c->has_opener = true;
 		memcpy(c->opener_trace, rs_root_of(o->root)->trace_id, 16);
 		memcpy(c->opener_span, o->parent_id, 8);
@@ -393,6 +450,19 @@ static bool sdk_parent(const struct rs_open *o, const struct rs_wire_ctx *wire,
 			 memcmp(wire->span_id, ret->span_id, 8) != 0);
 }
 
+/* The call is one of parent's; perhaps, if it is unsure. */
+static void made_for(struct rs_trace *t, struct rs_open *o, struct rs_open *parent,
+		     const struct rs_msg *m)
+{
+	o->parent = parent;
+	rs_list_add_tail(&parent->children, &o->of_parent);
+	parent->waits++;
+	/* A task may work for what another one is at. */
+	if (!o->x.task)
+		go_to(thread_of(t, o), parent, moment(m), o->unsure);
+	rs_thread_update(parent);
+}
+
 static void client_request(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	struct rs_wire_ctx ctx, sdk, *wire = NULL, *in;
@@ -400,7 +470,6 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 		o->conn->asked ? NULL : rs_connect_find(&t->connects, o->conn->info.id);
 	uint64_t caller = o->conn->has_caller ? o->conn->caller : k ? k->caller : 0;
 	struct rs_open *doubt, *parent, *server, *opener;
-	struct rs_thread *th;
 	bool by_sdk;
 
 	if (rs_context_extract(&t->propagators, m, &ctx)) {
@@ -417,21 +486,15 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 		o->x.task = caller;
 	o->conn->has_caller = false;
 	opener = k ? k->opener : NULL;
-	parent = find_parent(t, o, m, in, opener, &doubt);
+	parent = find_parent(t, o, m, in, k, &doubt);
 	if (k && k->done_ns)
 		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
 	rs_connect_forget(&t->connects, k);
+	if (parent || o->unsure)
+		made_for(t, o, parent ? parent : doubt, m);
 	if (parent) {
 		o->root = parent->root ? rs_root_ref(rs_root_of(parent->root)) : NULL;
 		memcpy(o->parent_id, parent->span_id, 8);
-		o->parent = parent;
-		rs_list_add_tail(&parent->children, &o->of_parent);
-		parent->waits++;
-		/* A task may work for what another one is at. */
-		th = o->x.task ? NULL : thread_of(t, o);
-		if (th)
-			rs_thread_at(th, parent);
-		rs_thread_update(parent);
 	} else {
 		o->root = in ? wire_root(t, m, in) : own_root(t, o);
 		if (!by_sdk)
@@ -470,27 +533,32 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 /* The server answers. Does the thread that read a request also answer it? */
 static void answered(struct rs_open *o, const struct rs_msg *m)
 {
-	struct rs_proc *p = o->conn->proc;
+	struct rs_thread *th = o->thread;
+	bool itself = th && th->id == mover(m);
 
-	if (!o->thread)
+	if (!th)
 		return;
-	if (o->thread->id != mover(m)) {
-		if (o->x.task)
-			o->thread->hands_off |= !o->served;
-		else if (p)
-			p->wanders = RS_PROC_WANDERS;
+	if (!o->x.task)
+		rs_thread_answered(th, itself);
+	else if (!itself)
+		th->hands_off |= !o->served;
+	if (itself)
+		go_to(th, o, moment(m), false);
+	else
 		rs_thread_update(o);
-		return;
-	}
-	if (p && p->wanders)
-		p->wanders--;
-	rs_thread_at(o->thread, o);
+}
+
+/* The thread goes on with the request that a call was made for; if another thread made it, nobody can say with what. */
+static void back_from_call(struct rs_trace *t, const struct rs_open *o, uint32_t tgid, uint32_t tid,
+			   struct rs_moment now)
+{
+	go_to(rs_thread_get(&t->threads, tgid, tid), tid == o->x.tid ? o->parent : NULL, now,
+	      o->unsure);
 }
 
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
 {
 	bool server = o->x.role == RS_ROLE_SERVER;
-	struct rs_thread *th;
 
 	if (!o->has_request)
 		return;
@@ -505,11 +573,8 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 		break;
 	case RS_MSG_REQUEST_END:
 		/* The body was read by the thread that handles the request. Tasks read for each other. */
-		if (server && !o->x.has_response && !o->x.task) {
-			th = rs_thread_get(&t->threads, m->tgid, m->tid);
-			if (th)
-				rs_thread_at(th, o);
-		}
+		if (server && !o->x.has_response && !o->x.task)
+			go_to(rs_thread_get(&t->threads, m->tgid, m->tid), o, moment(m), false);
 		break;
 	case RS_MSG_RESPONSE:
 		if (server)
@@ -518,13 +583,8 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 			rs_resend_response(o, m);
 		/* fallthrough */
 	case RS_MSG_RESPONSE_END:
-		/* Whoever reads an answer goes on with the request it was asked for; if that is not the thread
-		 * that asked, nobody can say whose answer it reads next. */
-		if (!server && !o->x.task) {
-			th = rs_thread_get(&t->threads, m->tgid, m->tid);
-			if (th)
-				rs_thread_at(th, m->tid == o->x.tid ? o->parent : NULL);
-		}
+		if (!server && !o->x.task)
+			back_from_call(t, o, m->tgid, m->tid, moment(m));
 		break;
 	case RS_MSG_INTERIM:
 	case RS_MSG_PART:
@@ -532,12 +592,29 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 	}
 }
 
-void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t who)
+void rs_trace_body(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_data *ev)
+{
+	struct rs_open *o = rs_list_entry(c->open.next, struct rs_open, of_conn);
+	struct rs_moment now = { ev->h.ts_ns, ev->slept };
+
+	if (!o->has_request || o->x.task)
+		return;
+	if (o->x.role == RS_ROLE_CLIENT)
+		back_from_call(t, o, ev->tgid, ev->tid, now);
+	else if (o->thread && o->thread->id == ev->tid)
+		go_to(o->thread, o, now, false);
+}
+
+void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t who,
+		      struct rs_moment now)
 {
 	struct rs_thread *th = rs_thread_find(&t->threads, tgid, who);
-	struct rs_open *o = th ? rs_thread_certain(th) : NULL;
+	enum rs_sure sure = RS_SURE_NOT;
+	struct rs_open *o = NULL;
 
-	rs_connect_begin(&t->connects, conn, o && !wanders(o) ? o : NULL);
+	if (th && ((who & RS_THREAD_TASK) || rs_crew_believed(th->crew)))
+		o = rs_thread_works(th, now, &sure);
+	rs_connect_begin(&t->connects, conn, o, (uint8_t)sure);
 }
 
 /* The request with this number that is being served on the connection. */

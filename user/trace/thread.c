@@ -5,6 +5,8 @@ void rs_threads_init(struct rs_threads *ts, uint32_t max, struct rs_counters *n)
 {
 	*ts = (struct rs_threads){ .n = n };
 	rs_map_init(&ts->by_id, max);
+	rs_map_init(&ts->crew_by_tgid, max);
+	rs_pool_init(&ts->crews, sizeof(struct rs_crew), max);
 	rs_pool_init(&ts->pool, sizeof(struct rs_thread), max);
 	rs_pool_init(&ts->asks, sizeof(struct rs_ask), RS_THREAD_ASKS);
 	rs_list_init(&ts->lru);
@@ -13,37 +15,117 @@ void rs_threads_init(struct rs_threads *ts, uint32_t max, struct rs_counters *n)
 void rs_threads_release(struct rs_threads *ts)
 {
 	rs_map_release(&ts->by_id);
+	rs_map_release(&ts->crew_by_tgid);
+	rs_pool_release(&ts->crews);
 	rs_pool_release(&ts->pool);
 	rs_pool_release(&ts->asks);
 }
 
-static void set_dark(struct rs_open *o, bool dark)
+static void set_idle(struct rs_open *o, enum rs_idle idle)
 {
-	if (o->dark == dark)
-		return;
-	o->dark = dark;
-	if (dark)
-		o->thread->ndark++;
-	else
-		o->thread->ndark--;
+	struct rs_thread *th = o->thread;
+
+	th->ndark += (idle == RS_IDLE_DARK) - (o->idle == RS_IDLE_DARK);
+	th->nquiet += (idle == RS_IDLE_QUIET) - (o->idle == RS_IDLE_QUIET);
+	o->idle = (uint8_t)idle;
 }
 
 void rs_thread_update(struct rs_open *o)
 {
-	if (o->thread)
-		set_dark(o, o->thread->at != o && !o->waits && !o->x.has_response &&
-				    o->x.request_done);
+	if (!o->thread)
+		return;
+	if (o->thread->at == o || o->waits)
+		set_idle(o, RS_IDLE_NOT);
+	else
+		set_idle(o, o->x.request_done && !o->x.has_response ? RS_IDLE_DARK : RS_IDLE_QUIET);
 }
 
 void rs_thread_leave(struct rs_open *o)
 {
 	if (!o->thread)
 		return;
-	set_dark(o, false);
+	set_idle(o, RS_IDLE_NOT);
 	if (o->thread->at == o)
 		o->thread->at = NULL;
+	o->thread->crew->serving--;
 	rs_list_del(&o->of_thread);
 	o->thread = NULL;
+}
+
+static struct rs_crew *crew_get(struct rs_threads *ts, uint32_t tgid)
+{
+	struct rs_crew *c = rs_map_get(&ts->crew_by_tgid, tgid);
+
+	if (!c) {
+		c = rs_pool_get(&ts->crews);
+		if (!c)
+			return NULL;
+		*c = (struct rs_crew){ .tgid = tgid, .wanders = RS_CREW_NEW };
+		if (rs_map_put(&ts->crew_by_tgid, tgid, c)) {
+			rs_pool_put(&ts->crews, c);
+			return NULL;
+		}
+	}
+	c->threads++;
+	c->many |= c->threads > 1;
+	return c;
+}
+
+static void crew_put(struct rs_threads *ts, struct rs_crew *c)
+{
+	if (--c->threads)
+		return;
+	rs_map_del(&ts->crew_by_tgid, c->tgid);
+	rs_pool_put(&ts->crews, c);
+}
+
+bool rs_crew_believed(const struct rs_crew *c)
+{
+	return !c->wanders || (!c->hops && (!c->many || c->serving <= 1));
+}
+
+void rs_thread_answered(struct rs_thread *th, bool itself)
+{
+	struct rs_crew *c = th->crew;
+
+	if (!itself) {
+		c->hops = true;
+		c->wanders = RS_CREW_HOPPED;
+	} else if (c->wanders && (c->hops || c->serving > 1)) {
+		c->wanders--;
+	}
+}
+
+void rs_thread_owns(struct rs_thread *th, uint32_t peer)
+{
+	th->own_left = RS_THREAD_OWN_CALLS;
+	for (unsigned i = 0; i < th->nown && i < RS_THREAD_OWN; i++) {
+		if (th->own[i] == peer)
+			return;
+	}
+	if (th->nown < RS_THREAD_OWN)
+		th->own[th->nown] = peer;
+	if (th->nown <= RS_THREAD_OWN)
+		th->nown++;
+}
+
+bool rs_thread_own(struct rs_thread *th, uint32_t peer, bool doubt)
+{
+	if (doubt && th->stirs < RS_THREAD_STIR_MAX)
+		th->stirs += RS_THREAD_STIR;
+	else if (!doubt && th->stirs)
+		th->stirs--;
+	if (doubt && th->stirs >= RS_THREAD_STIR_MAX)
+		rs_thread_owns(th, peer);
+	if (!th->nown)
+		return false;
+	if (!--th->own_left)
+		th->nown = 0;
+	for (unsigned i = 0; i < th->nown && i < RS_THREAD_OWN; i++) {
+		if (th->own[i] == peer)
+			return true;
+	}
+	return th->nown > RS_THREAD_OWN;
 }
 
 static void give_back(struct rs_thread *th)
@@ -99,9 +181,9 @@ static void forget_all(struct rs_threads *ts, struct rs_thread *th)
 	th->at = NULL;
 }
 
-static void reset(struct rs_thread *th, uint32_t tgid, uint64_t id)
+static void reset(struct rs_thread *th, struct rs_crew *crew, uint64_t id)
 {
-	*th = (struct rs_thread){ .id = id, .tgid = tgid };
+	*th = (struct rs_thread){ .id = id, .tgid = crew->tgid, .crew = crew };
 	rs_list_init(&th->open);
 	rs_list_init(&th->lru);
 	rs_list_init(&th->of_lent);
@@ -127,6 +209,7 @@ void rs_thread_forget(struct rs_threads *ts, struct rs_thread *th)
 	if (!th)
 		return;
 	forget_all(ts, th);
+	crew_put(ts, th->crew);
 	rs_list_del(&th->lru);
 	rs_map_del(&ts->by_id, key_of(th->tgid, th->id));
 	rs_pool_put(&ts->pool, th);
@@ -158,29 +241,39 @@ static struct rs_thread *oldest(struct rs_threads *ts)
 	}
 }
 
+/* A new thread's memory: one that was not used for long gives way. */
+static struct rs_thread *thread_new(struct rs_threads *ts)
+{
+	struct rs_thread *th = rs_pool_get(&ts->pool);
+
+	if (!th && !rs_list_empty(&ts->lru)) {
+		rs_thread_forget(ts, oldest(ts));
+		th = rs_pool_get(&ts->pool);
+		ts->n->v[RS_C_TRACE_THREADS_EVICTED]++;
+	}
+	return th;
+}
+
 struct rs_thread *rs_thread_get(struct rs_threads *ts, uint32_t tgid, uint64_t id)
 {
 	struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));
+	struct rs_crew *crew;
 
+	if (th && (th->tgid != tgid || th->id != id)) { /* the number is in use again */
+		rs_thread_forget(ts, th);
+		th = NULL;
+	}
 	if (!th) {
-		th = rs_pool_get(&ts->pool);
-		if (!th && !rs_list_empty(&ts->lru)) {
-			rs_thread_forget(ts, oldest(ts));
-			th = rs_pool_get(&ts->pool);
-			ts->n->v[RS_C_TRACE_THREADS_EVICTED]++;
-		}
-		if (!th)
-			return NULL;
-		reset(th, tgid, id);
-		if (rs_map_put(&ts->by_id, key_of(tgid, id), th)) {
+		th = thread_new(ts);
+		crew = th ? crew_get(ts, tgid) : NULL;
+		if (crew)
+			reset(th, crew, id);
+		if (!crew || rs_map_put(&ts->by_id, key_of(tgid, id), th)) {
+			if (crew)
+				crew_put(ts, crew);
 			rs_pool_put(&ts->pool, th);
 			return NULL;
 		}
-		rs_list_add_tail(&ts->lru, &th->lru);
-	} else if (th->tgid != tgid || th->id != id) { /* the number is in use again */
-		forget_all(ts, th);
-		rs_list_del(&th->lru);
-		reset(th, tgid, id);
 		rs_list_add_tail(&ts->lru, &th->lru);
 	}
 	th->used = true;
@@ -194,6 +287,7 @@ void rs_thread_at(struct rs_thread *th, struct rs_open *o)
 	if (o && o->thread != th) {
 		rs_thread_leave(o);
 		o->thread = th;
+		th->crew->serving++;
 	}
 	if (o) {
 		rs_list_del(&o->of_thread);
@@ -207,11 +301,29 @@ void rs_thread_at(struct rs_thread *th, struct rs_open *o)
 		rs_thread_update(o);
 }
 
-struct rs_open *rs_thread_certain(const struct rs_thread *th)
+/* Tasks do one thing at a time: what else their thread did between is not theirs. */
+static bool is_task(const struct rs_thread *th)
 {
-	if (th->hands_off)
+	return th->id & RS_THREAD_TASK;
+}
+
+struct rs_open *rs_thread_works(const struct rs_thread *th, struct rs_moment now,
+				enum rs_sure *ret_sure)
+{
+	bool awake = rs_awake(th->moved, now);
+
+	*ret_sure = RS_SURE;
+	if (th->hands_off || th->ndark)
 		return NULL;
-	return th->ndark ? NULL : th->at ? th->at : th->lent;
+	if (!th->at)
+		return th->lent;
+	if (is_task(th))
+		return th->at;
+	if (th->unsure || (th->nquiet && (!awake || th->at->x.has_response)))
+		*ret_sure = RS_SURE_NOT;
+	else if (!th->at->waits && !th->nquiet && awake)
+		*ret_sure = RS_SURE_DIRECT;
+	return th->at;
 }
 
 static bool side_by_side(const struct rs_open *o)
@@ -222,7 +334,8 @@ static bool side_by_side(const struct rs_open *o)
 /* What a task works for that th makes. Where several requests are open it is not known which. */
 static struct rs_open *lends(const struct rs_thread *th)
 {
-	struct rs_open *o = rs_thread_certain(th);
+	enum rs_sure sure;
+	struct rs_open *o = rs_thread_works(th, (struct rs_moment){ 0 }, &sure);
 
 	return o && th->open.next == th->open.prev && !side_by_side(o) ? o : NULL;
 }

@@ -8,9 +8,19 @@
  * A thread is at the request of which it last moved a message: its own message, or one of a call made for
  * it. That is what it is working for, for certain, unless some other request of the thread is *dark*: read
  * whole, not answered, with no call under way that would explain what it waits for. Such a request waits for
- * something unseen (a timer, a worker, a disk), and whatever the thread sends next may be for it. And where
- * requests are answered by other threads than read them, threads say nothing (rs_proc.wanders); a task whose
- * requests others answer says nothing itself (hands_off).
+ * something unseen (a timer, a worker, a disk), and whatever the thread sends next may be for it. One of which
+ * the body is still coming, or the answer going, is *quiet*: slow clients make such, and most do nothing
+ * meanwhile. It leaves a doubt once the thread has not been awake all the time since its last message
+ * (rs_awake): what woke it was not that message; and when the request that it is at is being answered, too. After
+ * a call in doubt the thread is only perhaps at that request (unsure), until it moves one of its messages again;
+ * but the request is not dark for it: it may wait for that call.
+ *
+ * Work that no request's message led to (a timer that sends metrics) is known by the peers that a thread calls
+ * while it is at no request, or in doubt time and again: its *own*. A call to such a peer is a request's only when
+ * it follows directly on the request's message: RS_SURE_DIRECT.
+ *
+ * And where requests are answered by other threads than read them, threads say nothing (struct rs_crew); a task
+ * whose requests others answer says nothing itself (hands_off).
  *
  * A task that another one makes works for the request that its maker was at, if that was its only one: that
  * request is lent to it until it ends or the task has one of its own. Where a connection carries many requests at
@@ -30,16 +40,60 @@
 #include "base/pool.h"
 #include "pair/pair.h"
 
+/* The threads of a process, as far as something is known of them: do they answer what they read? */
+struct rs_crew {
+	uint32_t tgid, threads;
+	uint32_t serving; /* open requests that are with one of them */
+	uint16_t wanders; /* >0: not believed yet, or not any more, for so many answers */
+	bool many;	  /* there were two or more at a time */
+	bool hops;	  /* an answer came from another thread than had read the request */
+};
+/* Answers from the thread that had read the request, until a process is believed: after one that was not; and at
+ * first, when several threads work at several requests (else there is nothing to be mixed up). */
+#define RS_CREW_HOPPED 1000
+#define RS_CREW_NEW    8
+
+#define RS_THREAD_OWN	    4	  /* peers; with more, any is taken for one */
+#define RS_THREAD_OWN_CALLS 10000 /* they are forgotten after so many calls without one to them */
+/* Threads sleep at times for other reasons (garbage collectors): not at one call in 25. */
+#define RS_THREAD_STIR	    25
+#define RS_THREAD_STIR_MAX  75
+
+/* When a thread did something. ts_ns 0: not known. */
+struct rs_moment {
+	uint64_t ts_ns;
+	uint8_t slept; /* rs_msg.slept */
+};
+
+#define RS_AWAKE_NS 500000
+
+/*
+ * Was it awake from the one to the other? On a machine with more to do than CPUs a thread need not sleep between
+ * two of its timers; but these are some milliseconds apart.
+ */
+static inline bool rs_awake(struct rs_moment from, struct rs_moment to)
+{
+	return from.slept == to.slept && to.ts_ns - from.ts_ns < RS_AWAKE_NS;
+}
+
 struct rs_thread {
 	uint64_t id; /* rs_thread_id() */
 	uint32_t tgid;
-	uint32_t ndark;	      /* of open, how many are dark */
-	struct rs_open *at;   /* or NULL */
-	struct rs_list open;  /* rs_open.of_thread: requests it serves, last heard of last */
+	uint32_t ndark, nquiet; /* of open, how many are */
+	struct rs_open *at;	/* or NULL */
+	struct rs_list open;	/* rs_open.of_thread: requests it serves, last heard of last */
+	struct rs_moment moved; /* the last message by which it came to `at` */
+	bool unsure;		/* it is at `at` perhaps */
+	bool hands_off;		/* a task: another answered a request that it had read */
+	bool used;		/* since the table last looked for one to give up */
+	uint8_t nown;
+	uint16_t own_left; /* of RS_THREAD_OWN_CALLS */
+	uint16_t stirs;	   /* calls in doubt, of late: rs_thread_own() */
+	struct rs_crew *crew;
 	struct rs_open *lent; /* its maker's request, or NULL */
 	uint64_t maker;	      /* a task: who made it; 0: not known */
-	bool hands_off;	      /* a task: another answered a request that it had read */
-	bool used;	      /* since the table last looked for one to give up */
+	uint32_t own
+		[RS_THREAD_OWN]; /* peers that it calls without a request: hashes of their addresses */
 	struct rs_list lru;
 	struct rs_list of_lent;	  /* in lent->borrowers */
 	struct rs_list asks;	  /* struct rs_ask, oldest first */
@@ -59,8 +113,8 @@ struct rs_ask {
 #define RS_THREAD_ASKS 4096 /* of all threads; those that find no room are not told */
 
 struct rs_threads {
-	struct rs_map by_id;
-	struct rs_pool pool, asks;
+	struct rs_map by_id, crew_by_tgid;
+	struct rs_pool pool, asks, crews;
 	struct rs_list lru; /* nearly in the order of their last use */
 	struct rs_counters *n;
 };
@@ -101,8 +155,26 @@ void rs_thread_reclaim(struct rs_threads *ts, struct rs_open *o);
 /* th will not be heard of again: the task that served one request, which has ended. NULL is fine. */
 void rs_thread_forget(struct rs_threads *ts, struct rs_thread *th);
 
-/* The request the thread works for, if that is certain; else NULL. */
-struct rs_open *rs_thread_certain(const struct rs_thread *th);
+/* How sure is it that what a thread sends is for the request it is at? */
+enum rs_sure {
+	RS_SURE_NOT,	/* others may have woken it, or the last call was in doubt */
+	RS_SURE,	/* no other request can be meant */
+	RS_SURE_DIRECT, /* it is the first that it does after that request's last message */
+};
+
+/* The request the thread works for now, or NULL when several can be meant. */
+struct rs_open *rs_thread_works(const struct rs_thread *th, struct rs_moment now,
+				enum rs_sure *ret_sure);
+
+/* Do the process's threads answer what they read? */
+bool rs_crew_believed(const struct rs_crew *c);
+/* A request of the thread was answered, by itself or by another one of whatever process. */
+void rs_thread_answered(struct rs_thread *th, bool itself);
+
+/* The thread calls a peer (a hash of its address), and is at no request. */
+void rs_thread_owns(struct rs_thread *th, uint32_t peer);
+/* It calls, at a request: is the peer one of its own? doubt: no message is known that woke it for this. */
+bool rs_thread_own(struct rs_thread *th, uint32_t peer, bool doubt);
 /* The open request of the thread that was last heard of, or NULL. O(1). */
 struct rs_open *rs_thread_last(const struct rs_thread *th);
 

@@ -39,6 +39,8 @@
 
 #define RS_TRACE_WAIT_NS 50000000ull
 
+#define RS_TRACE_GONE 1024
+
 /* --join */
 enum rs_join_mode {
 	RS_JOIN_OFF,
@@ -66,6 +68,8 @@ struct rs_trace {
 	struct rs_joins joins;
 	struct rs_map
 		by_wire; /* process and trace from the wire -> its server requests (rs_open.of_wire) */
+	uint64_t gone
+		[RS_TRACE_GONE]; /* of by_wire: keys of requests that have ended; by their hash, the last */
 	struct rs_pool roots;
 	struct rs_pool messages; /* struct rs_messages */
 	struct rs_pair *pair;
@@ -86,7 +90,10 @@ struct str rs_trace_redact(struct rs_trace *t, const struct rs_config *cfg);
 void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
 
 /* A thread (rs_thread_id) opens a connection. Only the first call for a connection counts. */
-void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t who);
+void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t who,
+		      struct rs_moment now);
+/* Bytes of the connection's only exchange were moved in which no message began or ended: its body's. */
+void rs_trace_body(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_data *ev);
 /* What a program's own tasks do. c: the connection that the record names, or NULL when it is not known. */
 void rs_trace_task(struct rs_trace *t, struct rs_conn *c, const struct rs_ev_task *ev);
 /* A connection is about to be dropped. */
