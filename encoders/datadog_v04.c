@@ -64,28 +64,31 @@ put_tag(struct rs_sink *s, char *p, const struct dd_key *k, const struct rs_val 
 	return put_text(s, dd_put_key(s, p, k), v);
 }
 
-/* The context's tags as they are written: once, then copied. */
-static void write_ctx(struct state *st, struct dd_context *c)
+/* The context's tags as they are written: once, then copied. 0 or -errno. */
+static int write_ctx(struct state *st, struct dd_context *c)
 {
 	char *p = rs_sink_open(&st->ctx, st->sink.pool, st->sink.max);
+	int err;
 
-	if (!p) {
-		st->sink.err = st->ctx.err;
-		return;
-	}
+	if (!p)
+		return st->ctx.err;
 	for (uint32_t i = 0; i < c->ntag; i++) {
 		p = put_text(&st->ctx, dd_put_key(&st->ctx, p, c->tag[i].key), c->tag[i].val);
 		c->tag[i].end = (uint32_t)rs_sink_pos(&st->ctx, p);
 	}
-	st->sink.err = st->ctx.err;
-	if (!st->sink.err) {
-		c->nbytes = (uint32_t)rs_sink_pos(&st->ctx, p);
-		if (rs_grow(&c->bytes, &c->bytes_cap, c->nbytes + RS_SINK_SLACK, 1))
-			memcpy(c->bytes, st->ctx.base, c->nbytes);
-		else
-			st->sink.err = -ENOMEM;
+	err = st->ctx.err;
+	if (!err) {
+		uint32_t n = (uint32_t)rs_sink_pos(&st->ctx, p);
+
+		if (rs_grow(&c->bytes, &c->bytes_cap, n + RS_SINK_SLACK, 1)) {
+			memcpy(c->bytes, st->ctx.base, n);
+			c->nbytes = n;
+		} else {
+			err = -ENOMEM;
+		}
 	}
 	rs_sink_abort(&st->ctx);
+	return err;
 }
 
 /* from: RS_ARENA_PAD readable bytes behind it. */
@@ -105,9 +108,10 @@ static char *put_ctx(struct state *st, char *p)
 {
 	const struct dd_map *m = &st->map;
 	struct dd_context *c = m->ctx;
+	int err = c->nbytes ? 0 : write_ctx(st, c);
 
-	if (!c->nbytes)
-		write_ctx(st, c);
+	if (err)
+		return rs_sink_fail(&st->sink, err);
 	for (uint32_t i = 0; i < m->sh->nrun && !st->sink.err; i++) {
 		const struct dd_run *r = &m->sh->run[i];
 		uint32_t from = r->from ? c->tag[r->from - 1].end : 0;

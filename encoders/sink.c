@@ -34,23 +34,32 @@ char *rs_sink_open(struct rs_sink *s, struct rs_bufpool *pool, size_t max)
 	return s->base;
 }
 
+char *rs_sink_fail(struct rs_sink *s, int err)
+{
+	struct rs_buf *scratch = s->pool->scratch;
+
+	if (!s->err)
+		s->err = err;
+	s->end = scratch->data + scratch->cap - RS_SINK_SLACK;
+	return scratch->data;
+}
+
 char *rs_sink_grow(struct rs_sink *s, char *p, size_t n)
 {
-	struct rs_buf *scratch = s->pool->scratch, *b;
+	struct rs_buf *b;
 	size_t used;
+	int err;
 
 	assert(n <= RS_SINK_NEED_MAX);
 	if (s->err)
-		return scratch->data;
+		return rs_sink_fail(s, s->err);
 	used = rs_sink_pos(s, p);
 	if (used + n > s->max + RS_SINK_NEED_MAX)
-		s->err = -EFBIG;
+		err = -EFBIG;
 	else
-		s->err = rs_bufpool_get(s->pool, used + n + RS_SINK_SLACK, &b);
-	if (s->err) {
-		s->end = scratch->data + scratch->cap - RS_SINK_SLACK;
-		return scratch->data;
-	}
+		err = rs_bufpool_get(s->pool, used + n + RS_SINK_SLACK, &b);
+	if (err)
+		return rs_sink_fail(s, err);
 	memcpy(b->data, s->base, used);
 	rs_bufpool_put(s->pool, s->buf);
 	s->pool->grown++;

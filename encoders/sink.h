@@ -44,6 +44,9 @@ void rs_sink_abort(struct rs_sink *s);
 /* Forgets an error and everything behind offset `mark`; returns the cursor. */
 char *rs_sink_rollback(struct rs_sink *s, size_t mark);
 
+/* As if the buffer could not grow, for what fails elsewhere; an error that is there stays. Returns the cursor. */
+char *rs_sink_fail(struct rs_sink *s, int err);
+
 /* Cold half of rs_sink_need. */
 char *rs_sink_grow(struct rs_sink *s, char *p, size_t n);
 

@@ -162,9 +162,11 @@ static void no_buffers(void **state)
 
 	(void)state;
 	rs_batch_init(&b, 0);
-	for (size_t f = 0; f < FORMATS; f++) {
+	for (uint64_t i = 0; i < 8 * FORMATS; i++) {
+		size_t f = i % FORMATS;
+
 		for (size_t limit = 1; limit < 1 << 20; limit *= 4) {
-			struct rs_spangen g = { .seed = 5 };
+			struct rs_spangen g = { .seed = 1 + i / FORMATS };
 			struct rs_encoder *e;
 			struct rs_encode run = { .batch = &b };
 

@@ -104,7 +104,8 @@ void rs_view_processes(FILE *out, const struct rs_view *v, const json_t *o)
 	n += view_num(o, "processes_left_out");
 	put_left_out(out, v, n - shown);
 	if (alone)
-		fprintf(out, "  %s… and %zu that are not traced; --pid, --comm or --dump says why%s\n",
+		fprintf(out,
+			"  %s… and %zu that are not traced; --pid, --comm or --dump says why%s\n",
 			v->style.dim, alone, v->style.reset);
 	free(row);
 }
