@@ -16,38 +16,26 @@
  * become breadcrumbs, all others are dropped; trace state; dropped counts; schema URLs; nanoseconds (times are
  * microseconds, rounded down); integers beyond ±2^53 become text, as do bytes (base64), arrays and maps (JSON) and what
  * JSON has no number for; empty values and attributes with an empty key are left out; of attributes with the same name
- * the first stays. A transaction's spans beyond 1,000 are left out and counted as too big.
+ * the first stays. Values go out whole, however long, but what Sentry would refuse does not: of a transaction,
+ * spans beyond 1,000 or beyond 1 MiB of payload, of containers spans of more than 1 MiB, are left out and counted as
+ * too big; a container ends before 5 MiB.
  */
-#include <stdlib.h>
-
-#include "chunks.h"
 #include "json_value.h"
 #include "keyset.h"
 #include "sentry_facts.h"
+#include "sentry_units.h"
 
-#define MAX_SPANS 1000u /* per envelope */
-
-struct unit {
-	uint32_t first, n; /* of order[] */
-};
+/* Bytes that Sentry takes: of a transaction, of a span in a container, of a container (SDKs send at 5 MB). */
+#define MAX_TRANSACTION (1u << 20)
+#define MAX_SPAN	(1u << 20)
+#define MAX_CONTAINER	(5u << 20)
 
 struct state {
 	struct rs_sink sink;
 	struct rs_keyset keys;
 	struct rs_chunks w;
+	struct sentry_units units; /* of the chunk that is being sent */
 	bool transaction;
-
-	/* The chunk being sent: its items in the order of sending, one envelope after the other. */
-	uint32_t *order;
-	struct unit *unit;
-	uint32_t *up;	/* by place in the chunk: the parent's place, later the transaction's */
-	uint32_t *item; /* by place: item */
-	uint32_t *mark; /* by place */
-	struct {
-		uint32_t epoch, place;
-	} * id; /* span id to place */
-	uint32_t cap, id_cap, id_epoch;
-	uint32_t nunit;
 
 	/* Where a run stands between calls; it is the same run if all of this agrees. */
 	const struct rs_batch *batch;
@@ -56,6 +44,7 @@ struct state {
 	uint32_t spans;
 	bool active;
 	uint32_t next_chunk, next_unit;
+	uint32_t planned; /* chunks whose units were made */
 };
 
 static const struct str kind_of[] = { { "", 0 },       { "internal", 8 }, { "server", 6 },
@@ -431,9 +420,9 @@ static char *put_sdk(char *p)
 	return RS_LIT(p, "\"sdk\":{\"name\":\"ringspan\",\"version\":\"" RS_VERSION "\"}");
 }
 
-static char *put_transaction(struct state *st, char *p, const struct unit *u, uint32_t n)
+/* A transaction until its list of spans. */
+static char *put_transaction(struct state *st, char *p, const struct rs_item *it)
 {
-	const struct rs_item *it = &st->w.item[st->order[u->first]];
 	const struct rs_resource *res = &it->rs->resource;
 	struct rs_sink *s = &st->sink;
 	struct str a, b, source;
@@ -464,13 +453,8 @@ static char *put_transaction(struct state *st, char *p, const struct unit *u, ui
 	p = put_request(s, p, &f);
 	if (it->s->nevents)
 		p = put_breadcrumbs(s, p, it->s);
-	p = RS_LIT(p, ",\"spans\":[");
-	for (uint32_t i = 1; i < n && !s->err; i++) {
-		if (i > 1)
-			*p++ = ',';
-		p = put_child(st, p, &st->w.item[st->order[u->first + i]]);
-	}
-	return RS_LIT(p, "]}");
+	p = rs_sink_need(s, p, 0);
+	return RS_LIT(p, ",\"spans\":[");
 }
 
 /* -- the trace context of the envelope --------------------------------------------------------- */
@@ -578,16 +562,71 @@ static char *put_trace(struct rs_encoder *e, char *p, const struct rs_item *it)
 	return RS_LIT(p, "}");
 }
 
-/* The first n spans of a unit as an envelope. */
-static char *put_envelope(struct rs_encoder *e, char *p, const struct unit *u, uint32_t n)
+/* A number that is known later: goes in front of offset `end`, where blanks were left. */
+#define BLANKS "          "
+static void fill_in(struct rs_sink *s, size_t end, uint64_t v)
+{
+	char digits[24];
+	size_t n = (size_t)(rs_json_u64(digits, v) - digits);
+
+	memcpy(s->base + end - n, digits, n);
+}
+
+/* Is what was written from offset `from` on, with the end that is missing, too much? */
+static bool too_big(const struct rs_encoder *e, const char *p, size_t from)
+{
+	const struct state *st = e->state;
+	size_t at = rs_sink_pos(&st->sink, p) + sizeof("]}\n") - 1;
+
+	return st->sink.err || at > e->opts.max_payload ||
+	       at - 1 - from > (st->transaction ? MAX_TRANSACTION : MAX_CONTAINER);
+}
+
+/*
+ * The unit's spans as elements of the list that is open, as many as fit; takes them out of u. *n: how many the envelope
+ * has. What is too big is left out; in a container, if it is so alone.
+ */
+static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p, struct sentry_unit *u,
+		       size_t from, uint32_t *n)
 {
 	struct state *st = e->state;
-	const struct rs_item *first = &st->w.item[st->order[u->first]];
 	struct rs_sink *s = &st->sink;
-	size_t at, from;
-	char digits[24];
-	size_t nd;
+	uint32_t max = SENTRY_SPANS + st->transaction;
 
+	for (; u->n; u->first++, u->n--) {
+		const struct rs_item *it = &st->w.item[st->units.order[u->first]];
+		size_t mark = rs_sink_pos(s, p);
+
+		if (*n < max) {
+			if (p[-1] != '[')
+				*p++ = ',';
+			p = st->transaction ? put_child(st, p, it) : put_item(st, p, it);
+			if (!too_big(e, p, from) &&
+			    (st->transaction || rs_sink_pos(s, p) - mark <= MAX_SPAN)) {
+				++*n;
+				continue;
+			}
+			p = rs_sink_rollback(s, mark);
+			if (*n && !st->transaction)
+				break;
+		}
+		run->skipped[RS_SKIP_TOO_BIG]++;
+	}
+	return p;
+}
+
+/* The unit's spans, or the first of them, as an envelope: run->out; takes them out of u. How many; 0: none fits. */
+static uint32_t put_envelope(struct rs_encoder *e, struct rs_encode *run, struct sentry_unit *u)
+{
+	struct state *st = e->state;
+	const struct rs_item *first = &st->w.item[st->units.order[u->first]];
+	struct rs_sink *s = &st->sink;
+	char *p = rs_sink_open(s, e->pool, e->opts.max_payload);
+	size_t count, length, from;
+	uint32_t n = 0;
+
+	if (!p)
+		goto none;
 	*p++ = '{';
 	if (st->transaction) {
 		p = put_event_id(p, first->s);
@@ -598,196 +637,50 @@ static char *put_envelope(struct rs_encoder *e, char *p, const struct unit *u, u
 	p = put_trace(e, p, first);
 	p = RS_LIT(p, "}\n");
 	p = rs_sink_need(s, p, 0);
-	if (st->transaction) {
-		p = RS_LIT(
-			p,
-			"{\"type\":\"transaction\",\"content_type\":\"application/json\",\"length\":");
-	} else {
-		p = RS_LIT(p, "{\"type\":\"span\",\"item_count\":");
-		p = rs_json_u64(p, n);
-		p = RS_LIT(
-			p,
-			",\"content_type\":\"application/vnd.sentry.items.span.v2+json\",\"length\":");
-	}
-	/* Known afterwards; blanks before a number are JSON. */
-	at = rs_sink_pos(s, p);
-	p = RS_LIT(p, "          }\n");
+	if (st->transaction)
+		p = RS_LIT(p, "{\"type\":\"transaction\",\"content_type\":\"application/json\"");
+	else
+		p = RS_LIT(p, "{\"type\":\"span\",\"item_count\":" BLANKS);
+	count = rs_sink_pos(s, p);
+	if (!st->transaction)
+		p = RS_LIT(p, ",\"content_type\":\"application/vnd.sentry.items.span.v2+json\"");
+	p = RS_LIT(p, ",\"length\":" BLANKS);
+	length = rs_sink_pos(s, p);
+	p = RS_LIT(p, "}\n");
 	p = rs_sink_need(s, p, 0);
 	from = rs_sink_pos(s, p);
 	if (st->transaction) {
-		p = put_transaction(st, p, u, n);
+		p = put_transaction(st, p, first);
 	} else {
 		p = RS_LIT(p, "{\"items\":[");
-		for (uint32_t i = 0; i < n && !s->err; i++) {
-			if (i)
-				*p++ = ',';
-			p = put_item(st, p, &st->w.item[st->order[u->first + i]]);
-		}
-		p = RS_LIT(p, "]}");
 	}
-	p = rs_sink_need(s, p, 0);
-	if (s->err)
-		return p;
-	nd = (size_t)(rs_json_u64(digits, rs_sink_pos(s, p) - from) - digits);
-	memcpy(s->base + at + 10 - nd, digits, nd);
-	*p++ = '\n';
-	return p;
+	if (too_big(e, p, from))
+		goto none;
+	if (st->transaction) {
+		n = 1;
+		u->first++;
+		u->n--;
+	}
+	p = put_spans(e, run, p, u, from, &n);
+	if (n) {
+		p = RS_LIT(p, "]}");
+		fill_in(s, length, rs_sink_pos(s, p) - from);
+		if (!st->transaction)
+			fill_in(s, count, n);
+		*p++ = '\n';
+		rs_sink_close(s, p, &run->out);
+		return n;
+	}
+	rs_sink_abort(s);
+	return 0;
+none:
+	rs_sink_abort(s);
+	run->skipped[RS_SKIP_TOO_BIG] += u->n;
+	u->n = 0;
+	return 0;
 }
 
 /* -- chunks into envelopes --------------------------------------------------------------------- */
-
-static bool memory(struct state *st, uint32_t n)
-{
-	uint32_t cap = st->cap;
-
-	if (n > st->cap) {
-		if (!rs_grow(&st->order, &cap, n, sizeof(*st->order)))
-			return false;
-		cap = st->cap;
-		if (!rs_grow(&st->unit, &cap, n, sizeof(*st->unit)))
-			return false;
-		cap = st->cap;
-		if (!rs_grow(&st->up, &cap, n, sizeof(*st->up)))
-			return false;
-		cap = st->cap;
-		if (!rs_grow(&st->item, &cap, n, sizeof(*st->item)))
-			return false;
-		cap = st->cap;
-		if (!rs_grow(&st->mark, &cap, n, sizeof(*st->mark)))
-			return false;
-		st->cap = cap;
-	}
-	if (st->id_cap < 2 * st->cap) {
-		void *p = calloc(2 * st->cap, sizeof(*st->id));
-
-		if (!p)
-			return false;
-		free(st->id);
-		st->id = p;
-		st->id_cap = 2 * st->cap;
-		st->id_epoch = 0;
-	}
-	return true;
-}
-
-static uint32_t id_hash(const uint8_t *id)
-{
-	uint64_t v;
-
-	memcpy(&v, id, 8);
-	return (uint32_t)(v * 0x9e3779b97f4a7c15ull >> 32);
-}
-
-/* Place of the span with this id in the chunk; RS_CHUNK_END: none. */
-static uint32_t place_of(const struct state *st, const uint8_t *id)
-{
-	for (uint32_t i = id_hash(id);; i++) {
-		uint32_t at = i & (st->id_cap - 1);
-
-		if (st->id[at].epoch != st->id_epoch)
-			return RS_CHUNK_END;
-		if (!memcmp(st->w.item[st->item[st->id[at].place]].s->span_id, id, 8))
-			return st->id[at].place;
-	}
-}
-
-static void enter(struct state *st, uint32_t place)
-{
-	const uint8_t *id = st->w.item[st->item[place]].s->span_id;
-	uint32_t i = id_hash(id);
-
-	if (place_of(st, id) != RS_CHUNK_END)
-		return; /* the same id again: the first one counts */
-	while (st->id[i & (st->id_cap - 1)].epoch == st->id_epoch)
-		i++;
-	st->id[i & (st->id_cap - 1)].epoch = st->id_epoch;
-	st->id[i & (st->id_cap - 1)].place = place;
-}
-
-/* Makes up[] point at each place's transaction: up, until a span that begins one, or a circle. */
-static void find_transactions(struct state *st, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rs_item *it = &st->w.item[st->item[i]];
-		uint32_t up =
-			sentry_is_segment(it->s) ? RS_CHUNK_END : place_of(st, it->s->parent_id);
-
-		/* Another service's span is another transaction's. */
-		if (up == i || (up != RS_CHUNK_END && st->w.item[st->item[up]].rs != it->rs))
-			up = RS_CHUNK_END;
-		st->up[i] = up == RS_CHUNK_END ? i : up;
-	}
-	memset(st->mark, 0, n * sizeof(*st->mark));
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t top = i;
-
-		while (st->up[top] != top && st->mark[top] != i + 1) {
-			st->mark[top] = i + 1;
-			top = st->up[top];
-		}
-		st->up[top] = top; /* a circle is broken here */
-		for (uint32_t j = i, next; j != top; j = next) {
-			next = st->up[j];
-			st->up[j] = top;
-		}
-	}
-}
-
-/* order[]: the transactions one after the other, each begun by its own span. */
-static void order_transactions(struct state *st, uint32_t n)
-{
-	uint32_t at = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (st->up[i] == i) {
-			st->mark[i] = st->nunit;
-			st->unit[st->nunit++] = (struct unit){ 0, 0 };
-		}
-	}
-	for (uint32_t i = 0; i < n; i++)
-		st->unit[st->mark[st->up[i]]].n++;
-	for (uint32_t i = 0; i < st->nunit; i++) {
-		struct unit *u = &st->unit[i];
-
-		u->first = at;
-		at += u->n;
-		u->n = 1; /* counted again as they are placed behind the first */
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct unit *u = &st->unit[st->mark[st->up[i]]];
-
-		st->order[st->up[i] == i ? u->first : u->first + u->n++] = st->item[i];
-	}
-}
-
-/* Orders the chunk's spans into units. False: no memory. */
-static bool plan(struct state *st, const struct rs_chunk *c)
-{
-	uint32_t n = 0;
-
-	if (!memory(st, c->n))
-		return false;
-	for (uint32_t i = c->first; i != RS_CHUNK_END; i = st->w.item[i].next)
-		st->item[n++] = i;
-	st->nunit = 0;
-	st->next_unit = 0;
-	if (!st->transaction) {
-		memcpy(st->order, st->item, n * sizeof(*st->order));
-		for (uint32_t i = 0; i < n; i += MAX_SPANS)
-			st->unit[st->nunit++] =
-				(struct unit){ i, n - i < MAX_SPANS ? n - i : MAX_SPANS };
-		return true;
-	}
-	if (!++st->id_epoch) {
-		memset(st->id, 0, st->id_cap * sizeof(*st->id));
-		st->id_epoch = 1;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		enter(st, i);
-	find_transactions(st, n);
-	order_transactions(st, n);
-	return true;
-}
 
 static bool goes_on(const struct state *st, const struct rs_encode *run)
 {
@@ -800,51 +693,24 @@ static bool next_envelope(struct rs_encoder *e, struct rs_encode *run)
 {
 	struct state *st = e->state;
 
-	while (st->next_chunk < st->w.nchunk) {
-		const struct unit *u;
-		uint32_t n;
+	for (; st->next_chunk < st->w.nchunk; st->next_chunk++) {
+		const struct rs_chunk *c = &st->w.chunk[st->next_chunk];
 
-		if (st->next_unit == st->nunit) {
-			if (++st->next_chunk == st->w.nchunk)
-				return false;
-			if (!plan(st, &st->w.chunk[st->next_chunk])) {
-				run->skipped[RS_SKIP_TOO_BIG] += st->w.chunk[st->next_chunk].n;
-				st->next_unit = st->nunit = 0;
-			}
-			continue;
+		if (st->planned == st->next_chunk) {
+			st->planned++;
+			st->next_unit = 0;
+			if (!sentry_plan(&st->units, &st->w, c, st->transaction))
+				run->skipped[RS_SKIP_TOO_BIG] += c->n;
 		}
-		u = &st->unit[st->next_unit++];
-		/* A transaction's own span does not count. */
-		n = st->transaction ? MAX_SPANS + 1 : MAX_SPANS;
-		n = u->n < n ? u->n : n;
-		for (; n; n /= 2) {
-			char *p = rs_sink_open(&st->sink, e->pool, e->opts.max_payload);
+		while (st->next_unit < st->units.nunit) {
+			struct sentry_unit *u = &st->units.unit[st->next_unit];
+			uint32_t n = put_envelope(e, run, u);
 
-			if (!p)
-				break;
-			p = put_envelope(e, p, u, n);
-			if (!st->sink.err && rs_sink_pos(&st->sink, p) <= e->opts.max_payload) {
-				rs_sink_close(&st->sink, p, &run->out);
-				run->spans += n;
-				break;
-			}
-			rs_sink_abort(&st->sink);
+			st->next_unit += !u->n;
+			run->spans += n;
+			if (n)
+				return true;
 		}
-		if (!st->transaction && n && n < u->n) {
-			/* The rest goes into the next one. */
-			st->next_unit--;
-			st->unit[st->next_unit].first += n;
-			st->unit[st->next_unit].n -= n;
-		} else if (!st->transaction && !n && u->n > 1) {
-			st->next_unit--;
-			st->unit[st->next_unit].first++;
-			st->unit[st->next_unit].n--;
-			run->skipped[RS_SKIP_TOO_BIG]++;
-		} else {
-			run->skipped[RS_SKIP_TOO_BIG] += u->n - n;
-		}
-		if (n)
-			return true;
 	}
 	return false;
 }
@@ -859,9 +725,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 
 			if (err)
 				return err;
-			st->next_chunk = 0;
-			if (st->w.nchunk && !plan(st, &st->w.chunk[0]))
-				return -ENOMEM;
+			st->next_chunk = st->planned = 0;
 		}
 		st->active = next_envelope(e, run);
 		if (st->active) {
@@ -883,12 +747,7 @@ static void release(struct rs_encoder *e)
 
 	rs_keyset_release(&st->keys);
 	rs_chunks_release(&st->w);
-	free(st->order);
-	free(st->unit);
-	free(st->up);
-	free(st->item);
-	free(st->mark);
-	free(st->id);
+	sentry_units_release(&st->units);
 }
 
 static int init(struct rs_encoder *e)

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random spans as Sentry envelopes, taken apart by the specification and compared: check_sentry.py RINGSPAN [FIRST_SEED]."""
 import re
+import sys
 
-from common import loads, need, plain, run, same_text
+from common import encode, loads, need, plain, run, same_text
+from edges import batch, span
 from otlpgen import named, spans, text
 
 GRPC = """ok cancelled unknown_error invalid_argument deadline_exceeded not_found already_exists permission_denied resource_exhausted
@@ -211,5 +213,26 @@ def check(to, data, batch):
     return n
 
 
+def family(sizes):
+    """A trace of one service: a root and its children, each with a text of so many bytes."""
+    return batch([span(span_id=(7000 + i).to_bytes(8, "big"), parent=(7000).to_bytes(8, "big") if i else b"", attrs=[(b"v", ("s", b"x" * n))])
+                  for i, n in enumerate(sizes)])
+
+
+def check_sizes(ringspan):
+    """What Sentry would refuse is left out, alone: spans per envelope."""
+    for sizes, containers, transactions in (([10] * 2001, [1000, 1000, 1], [1001]), ([10000] * 1000, [489, 489, 22], [102]),
+                                            ([2 << 20], [], []), ([10, 10, 2 << 20, 10, 10], [2, 2], [4]), ([1040000] * 9, [5, 4], [1])):
+        for to, want in (("sentry", containers), ("sentry-transaction", transactions)):
+            got = []
+            for _, ((header, payload),) in envelopes(encode(ringspan, to, family(sizes), False)):
+                body = loads(payload)
+                need(len(payload) <= (5 << 20 if to == "sentry" else 1 << 20), "bytes", len(payload))
+                got.append(len(body["items"]) if to == "sentry" else 1 + len(body["spans"]))
+                need(header.get("item_count", got[-1]) == got[-1], "item_count")
+            need(got == want, to, sizes[:5], got, want)
+
+
 if __name__ == "__main__":
+    check_sizes(sys.argv[1])
     run("sentry", ["sentry", "sentry-transaction"], check)
