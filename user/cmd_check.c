@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "cmd.h"
 #include "kernel/kernel.h"
+#include "proto/proto.h"
 #include "tls/tls.h"
 
 #define MAX_FEATURES 64
@@ -32,19 +33,10 @@ struct check {
 	struct rs_kernel_err err; /* why capture is impossible; empty: it is possible */
 };
 
-/* What is understood of the bytes, and what is out of reach whatever the machine. */
-static const struct {
-	const char *name, *detail;
-	bool ok;
-} protocols[] = {
-	{ "http1", "HTTP/1.0 and 1.1; to websockets and other upgrades: until they begin", true },
-	{ "http2", "HTTP/2 and gRPC: in clear text, and where TLS is read", true },
-	{ "http3",
-	  "QUIC (UDP, mostly port 443) is encrypted within the program: out of reach, not traced; "
-	  "clients that fall back to HTTP/2 are seen",
-	  false },
-};
-#define NPROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
+/* Out of reach, whatever the machine. */
+static const char http3[] =
+	"QUIC (UDP, mostly port 443) is encrypted within the program: out of reach, not traced; "
+	"clients that fall back to HTTP/2 are seen";
 
 static void try_capture(struct check *c, const struct rs_config *cfg)
 {
@@ -140,6 +132,16 @@ static json_t *json_tls(const struct check *c)
 	return o;
 }
 
+static json_t *json_protocol(const char *name, bool ok, const char *detail)
+{
+	json_t *o = json_object();
+
+	set(o, "name", name);
+	json_object_set_new(o, "ok", json_boolean(ok));
+	set(o, "detail", detail);
+	return o;
+}
+
 static int print_json(const struct check *c)
 {
 	json_t *o = json_object(), *features = json_array(), *probes = json_array();
@@ -174,14 +176,10 @@ static int print_json(const struct check *c)
 	}
 	json_object_set_new(o, "features", features);
 	json_object_set_new(o, "probes", probes);
-	for (size_t i = 0; i < NPROTOCOLS; i++) {
-		json_t *one = json_object();
-
-		set(one, "name", protocols[i].name);
-		json_object_set_new(one, "ok", json_boolean(protocols[i].ok));
-		set(one, "detail", protocols[i].detail);
-		json_array_append_new(spoken, one);
-	}
+	for (size_t i = 0; i < RS_PROTO_COUNT; i++)
+		json_array_append_new(spoken,
+				      json_protocol(rs_protos[i]->name, true, rs_protos[i]->about));
+	json_array_append_new(spoken, json_protocol("http3", false, http3));
 	json_object_set_new(o, "protocols", spoken);
 	json_object_set_new(o, "tls", json_tls(c));
 	rc = json_dumpf(o, stdout, JSON_COMPACT);
@@ -261,9 +259,9 @@ static void print_probes(const struct check *c, const struct rs_style *st, int w
 static void print_protocols(const struct rs_style *st, int width)
 {
 	printf("\n  %sPROTOCOLS%s\n", st->bold, st->reset);
-	for (size_t i = 0; i < NPROTOCOLS; i++)
-		print_row(protocols[i].ok ? st->green : st->dim, st, protocols[i].ok ? "ok" : "no",
-			  protocols[i].name, protocols[i].detail, width);
+	for (size_t i = 0; i < RS_PROTO_COUNT; i++)
+		print_row(st->green, st, "ok", rs_protos[i]->name, rs_protos[i]->about, width);
+	print_row(st->dim, st, "no", "http3", http3, width);
 }
 
 struct printing {

@@ -82,20 +82,6 @@ static bool play(struct drive *d, struct str in, bool start, struct drive_pieces
 	return whole;
 }
 
-static void check_ledger(struct drive *d)
-{
-	rs_l7_release(&d->l7, &d->env);
-	FUZZ_CHECK(drive_conserved(d));
-	FUZZ_CHECK(d->counters.v[RS_C_STREAM_HELD] == 0);
-	for (int i = 0; i < RS_WINDOW_CLASSES; i++)
-		FUZZ_CHECK(d->env.windows.pool[i].in_use == 0);
-	for (int i = 0; i < RS_PROTO_COUNT; i++) {
-		FUZZ_CHECK(d->env.state[i].in_use == 0);
-		for (int k = 0; k < RS_PROTO_POOLS; k++)
-			FUZZ_CHECK(d->env.pool[i][k].in_use == 0);
-	}
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const size_t max[] = { 0, 1, 40 };
@@ -109,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		d[i].client = data[0] & 1;
 		whole = play(&d[i], str_of((const char *)data + 1, size - 1), !(data[0] & 2),
 			     (struct drive_pieces){ data[0] >> 2, max[i] });
-		check_ledger(&d[i]);
+		FUZZ_CHECK(drive_left_nothing(&d[i]));
 	}
 	if (whole && !d[0].counters.v[RS_C_STREAM_OUT_OF_STEP]) {
 		for (int i = 1; i < 3; i++) {

@@ -66,17 +66,6 @@ static bool play(struct drive *d, struct str in, struct drive_pieces p)
 	return whole;
 }
 
-static void check_ledger(struct drive *d)
-{
-	rs_l7_release(&d->l7, &d->env);
-	FUZZ_CHECK(drive_conserved(d));
-	FUZZ_CHECK(d->counters.v[RS_C_STREAM_HELD] == 0);
-	for (int i = 0; i < RS_WINDOW_CLASSES; i++)
-		FUZZ_CHECK(d->env.windows.pool[i].in_use == 0);
-	for (int i = 0; i < RS_PROTO_COUNT; i++)
-		FUZZ_CHECK(d->env.state[i].in_use == 0);
-}
-
 static bool looked_for_nothing(const struct drive *d)
 {
 	return !d->counters.v[RS_C_STREAM_OUT_OF_STEP] && !d->counters.v[RS_C_PROTO_UNKNOWN] &&
@@ -96,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		d[i].client = data[0] & 1;
 		whole = play(&d[i], str_of((const char *)data + 1, size - 1),
 			     (struct drive_pieces){ data[0] >> 1, max[i] });
-		check_ledger(&d[i]);
+		FUZZ_CHECK(drive_left_nothing(&d[i]));
 	}
 	if (whole && looked_for_nothing(&d[0])) {
 		for (int i = 1; i < 3; i++) {

@@ -277,3 +277,19 @@ bool drive_conserved(const struct drive *d)
 	}
 	return in[0] == out[0] && in[1] == out[1];
 }
+
+bool drive_left_nothing(struct drive *d)
+{
+	bool nothing;
+
+	rs_l7_release(&d->l7, &d->env);
+	nothing = drive_conserved(d) && d->counters.v[RS_C_STREAM_HELD] == 0;
+	for (int i = 0; i < RS_WINDOW_CLASSES; i++)
+		nothing &= d->env.windows.pool[i].in_use == 0;
+	for (int i = 0; i < RS_PROTO_COUNT; i++) {
+		nothing &= d->env.state[i].in_use == 0;
+		for (int k = 0; k < RS_PROTO_POOLS; k++)
+			nothing &= d->env.pool[i][k].in_use == 0;
+	}
+	return nothing;
+}

@@ -64,5 +64,7 @@ void drive_lose(struct drive *d, enum drive_side side, uint64_t len);
 void drive_close(struct drive *d, enum rs_ev_how how);
 /* In = out + dropped + held in the stages stream and proto. */
 bool drive_conserved(const struct drive *d);
+/* The connection is gone: conserved, and nothing of it is held in any pool. */
+bool drive_left_nothing(struct drive *d);
 
 #endif

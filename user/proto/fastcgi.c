@@ -387,6 +387,7 @@ static void fastcgi_describe(const struct rs_exchange *x, struct rs_build *b)
 
 const struct rs_proto_ops rs_proto_fastcgi = {
 	.name = "fastcgi",
+	.about = "FastCGI, as web servers speak it to PHP-FPM",
 	.pairing = RS_PAIR_FIFO,
 	.state_size = sizeof(struct fastcgi),
 	.probe = fastcgi_probe,

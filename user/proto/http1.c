@@ -1027,6 +1027,7 @@ static void http1_start(void *state, const struct rs_proto_env *env)
 
 const struct rs_proto_ops rs_proto_http1 = {
 	.name = "http1",
+	.about = "HTTP/1.0 and 1.1; to websockets and other upgrades: until they begin",
 	.pairing = RS_PAIR_FIFO,
 	.state_size = sizeof(struct http1),
 	.start = http1_start,

@@ -1134,6 +1134,7 @@ static void http2_describe(const struct rs_exchange *x, struct rs_build *b)
 
 const struct rs_proto_ops rs_proto_http2 = {
 	.name = "http2",
+	.about = "HTTP/2 and gRPC: in clear text, and where TLS is read",
 	.pairing = RS_PAIR_BY_ID,
 	.state_size = sizeof(struct http2),
 	.whole = true,

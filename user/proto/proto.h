@@ -153,7 +153,8 @@ struct rs_proto_env {
 };
 
 struct rs_proto_ops {
-	const char *name; /* in config, status, metrics */
+	const char *name;  /* in config, status, metrics */
+	const char *about; /* what of it is read: `ringspan check` */
 	enum rs_pairing pairing;
 	uint32_t state_size;
 	bool whole; /* every byte may be framing: the kernel side is to copy segments whole */
