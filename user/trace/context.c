@@ -358,7 +358,7 @@ static struct rs_open *works_for(struct rs_thread *th, const struct rs_open *o,
 	}
 	if (!th || o->x.task)
 		return at;
-	if (!rs_crew_believed(th->crew))
+	if (th->crew->wanders)
 		return NULL;
 	peer = peer_of(o->conn);
 	doubt = *ret_sure == RS_SURE_NOT && th->nquiet;
@@ -612,7 +612,7 @@ void rs_trace_connect(struct rs_trace *t, uint64_t conn, uint32_t tgid, uint64_t
 	enum rs_sure sure = RS_SURE_NOT;
 	struct rs_open *o = NULL;
 
-	if (th && ((who & RS_THREAD_TASK) || rs_crew_believed(th->crew)))
+	if (th && ((who & RS_THREAD_TASK) || !th->crew->wanders))
 		o = rs_thread_works(th, now, &sure);
 	rs_connect_begin(&t->connects, conn, o, (uint8_t)sure);
 }

@@ -47,7 +47,6 @@ void rs_thread_leave(struct rs_open *o)
 	set_idle(o, RS_IDLE_NOT);
 	if (o->thread->at == o)
 		o->thread->at = NULL;
-	o->thread->crew->serving--;
 	rs_list_del(&o->of_thread);
 	o->thread = NULL;
 }
@@ -60,14 +59,13 @@ static struct rs_crew *crew_get(struct rs_threads *ts, uint32_t tgid)
 		c = rs_pool_get(&ts->crews);
 		if (!c)
 			return NULL;
-		*c = (struct rs_crew){ .tgid = tgid, .wanders = RS_CREW_NEW };
+		*c = (struct rs_crew){ .tgid = tgid };
 		if (rs_map_put(&ts->crew_by_tgid, tgid, c)) {
 			rs_pool_put(&ts->crews, c);
 			return NULL;
 		}
 	}
 	c->threads++;
-	c->many |= c->threads > 1;
 	return c;
 }
 
@@ -79,21 +77,12 @@ static void crew_put(struct rs_threads *ts, struct rs_crew *c)
 	rs_pool_put(&ts->crews, c);
 }
 
-bool rs_crew_believed(const struct rs_crew *c)
-{
-	return !c->wanders || (!c->hops && (!c->many || c->serving <= 1));
-}
-
 void rs_thread_answered(struct rs_thread *th, bool itself)
 {
-	struct rs_crew *c = th->crew;
-
-	if (!itself) {
-		c->hops = true;
-		c->wanders = RS_CREW_HOPPED;
-	} else if (c->wanders && (c->hops || c->serving > 1)) {
-		c->wanders--;
-	}
+	if (!itself)
+		th->crew->wanders = RS_CREW_WANDERS;
+	else if (th->crew->wanders)
+		th->crew->wanders--;
 }
 
 void rs_thread_owns(struct rs_thread *th, uint32_t peer)
@@ -287,7 +276,6 @@ void rs_thread_at(struct rs_thread *th, struct rs_open *o)
 	if (o && o->thread != th) {
 		rs_thread_leave(o);
 		o->thread = th;
-		th->crew->serving++;
 	}
 	if (o) {
 		rs_list_del(&o->of_thread);

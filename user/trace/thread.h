@@ -43,15 +43,10 @@
 /* The threads of a process, as far as something is known of them: do they answer what they read? */
 struct rs_crew {
 	uint32_t tgid, threads;
-	uint32_t serving; /* open requests that are with one of them */
-	uint16_t wanders; /* >0: not believed yet, or not any more, for so many answers */
-	bool many;	  /* there were two or more at a time */
-	bool hops;	  /* an answer came from another thread than had read the request */
+	uint16_t
+		wanders; /* >0: not believed for so many answers: one came from another thread than had read */
 };
-/* Answers from the thread that had read the request, until a process is believed: after one that was not; and at
- * first, when several threads work at several requests (else there is nothing to be mixed up). */
-#define RS_CREW_HOPPED 1000
-#define RS_CREW_NEW    8
+#define RS_CREW_WANDERS 1000
 
 #define RS_THREAD_OWN	    4	  /* peers; with more, any is taken for one */
 #define RS_THREAD_OWN_CALLS 10000 /* they are forgotten after so many calls without one to them */
@@ -166,8 +161,6 @@ enum rs_sure {
 struct rs_open *rs_thread_works(const struct rs_thread *th, struct rs_moment now,
 				enum rs_sure *ret_sure);
 
-/* Do the process's threads answer what they read? */
-bool rs_crew_believed(const struct rs_crew *c);
 /* A request of the thread was answered, by itself or by another one of whatever process. */
 void rs_thread_answered(struct rs_thread *th, bool itself);
 
