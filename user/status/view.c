@@ -194,7 +194,7 @@ static void put_exports(FILE *out, const struct rs_view *v, const json_t *o)
 		fact_age(&f, e, "last_success_age_ns", "last success");
 		fputc('\n', out);
 		if (*TEXT(e, "last_error", 0)) {
-			char line[600];
+			char line[2048];
 
 			snprintf(line, sizeof(line), VIEW_ARROW "%s ago: %s",
 				 DURATION(view_num(e, "last_error_age_ns")),
@@ -237,7 +237,7 @@ static void put_kubernetes(FILE *out, const struct rs_view *v, const json_t *o)
 	const json_t *k = json_object_get(o, "kubernetes");
 	bool failing = json_is_true(json_object_get(k, "failing"));
 	bool synced = json_is_true(json_object_get(k, "synced"));
-	char line[1100];
+	char line[2048];
 	struct rs_view_line f;
 
 	if (!k)
@@ -280,7 +280,7 @@ static void put_rights(FILE *out, const struct rs_view *v, const json_t *o)
 static void put_failed_probes(FILE *out, const struct rs_view *v, const json_t *o)
 {
 	const json_t *p, *list = json_object_get(json_object_get(o, "capture"), "probes");
-	char line[1100];
+	char line[2048];
 	size_t i, n = 0;
 
 	json_array_foreach(list, i, p)
