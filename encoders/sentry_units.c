@@ -74,8 +74,8 @@ static void find_transactions(struct sentry_units *u, const struct rs_chunks *w,
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct rs_item *it = item_of(u, w, i);
-		uint32_t up = sentry_is_segment(it->s) ? RS_CHUNK_END
-						       : place_of(u, w, it->s->parent_id);
+		uint32_t up =
+			sentry_is_segment(it->s) ? RS_CHUNK_END : place_of(u, w, it->s->parent_id);
 
 		/* Another service's span is another transaction's. */
 		p[i].up = up == RS_CHUNK_END || item_of(u, w, up)->rs != it->rs ? i : up;
@@ -138,9 +138,9 @@ bool sentry_plan(struct sentry_units *u, const struct rs_chunks *w, const struct
 	}
 	if (!transactions) {
 		for (uint32_t i = 0; i < n; i += SENTRY_SPANS)
-			u->unit[u->nunit++] = (struct sentry_unit){
-				i, n - i < SENTRY_SPANS ? n - i : SENTRY_SPANS
-			};
+			u->unit[u->nunit++] =
+				(struct sentry_unit){ i,
+						      n - i < SENTRY_SPANS ? n - i : SENTRY_SPANS };
 		return true;
 	}
 	if (!++u->id_epoch) {

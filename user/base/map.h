@@ -23,6 +23,7 @@ struct rs_map {
 	uint32_t max;
 };
 
+/* Allocates nothing before the first put. */
 void rs_map_init(struct rs_map *m, uint32_t max);
 void rs_map_release(struct rs_map *m);
 /* NULL when there is none. */

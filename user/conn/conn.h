@@ -103,6 +103,7 @@ void rs_conns_release(struct rs_conns *cs);
 void rs_conns_ahead(const struct rs_conns *cs, uint64_t id);
 void rs_conns_ahead_more(const struct rs_conns *cs, uint64_t id, int dir);
 
+/* NULL: not known. */
 struct rs_conn *rs_conns_find(const struct rs_conns *cs, uint64_t id);
 /* The connection, new when it is not there. NULL when the table is full: rs_conns_oldest() is to be
  * dropped first. *ret_new: it was made now. */
@@ -111,6 +112,7 @@ struct rs_conn *rs_conns_get(struct rs_conns *cs, uint64_t id, bool *ret_new);
 struct rs_conn *rs_conns_other_end(const struct rs_conns *cs, const struct rs_conn *c);
 /* One that was idle for about the longest: the first in turn that was not used since its last turn. NULL: none. */
 struct rs_conn *rs_conns_oldest(struct rs_conns *cs);
+/* It is used now. */
 void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
 /* Fills in what the open record says. */
 void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_open *ev);

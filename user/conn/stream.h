@@ -51,6 +51,7 @@ struct rs_stream {
 };
 _Static_assert(sizeof(struct rs_stream) == 64, "a record touches one line of it");
 
+/* The windows of all streams; all have been given back at the release. */
 void rs_windows_init(struct rs_windows *w);
 void rs_windows_release(struct rs_windows *w);
 

@@ -43,6 +43,7 @@ enum rs_loss {
 		RS_LOSS_COUNT,
 };
 
+/* As status and metrics call it. */
 const char *rs_loss_name(enum rs_loss l);
 
 enum rs_verdict_kind {

@@ -32,10 +32,12 @@ struct rs_text_screen {
 void rs_text_screen_init(struct rs_text_screen *t, int fd, bool color, int width);
 /* Terminals change their size. */
 void rs_text_screen_fit(struct rs_text_screen *t);
+/* The columns' names. */
 void rs_text_screen_header(struct rs_text_screen *t);
 /* level: of parents above it. from, to: the trace's start and end, for the bar; to 0: no bar. */
 void rs_text_screen_line(struct rs_text_screen *t, const struct rs_text_span *h, int level,
 			 uint64_t from, uint64_t to);
+/* Writes what is in the buffer. */
 void rs_text_screen_flush(struct rs_text_screen *t);
 
 #endif

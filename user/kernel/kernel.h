@@ -99,6 +99,7 @@ int rs_kernel_go(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_go *lay
 /* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. */
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg);
 
+/* What the BPF programs have counted, of all CPUs; and records that were refused here. */
 void rs_kernel_counters(struct rs_kernel *k, uint64_t ret[RS_BPFC_COUNT]);
 
 /* One attach point, for `check` and `status`. */
@@ -109,6 +110,7 @@ struct rs_probe_state {
 	bool wanted;	    /* false: belongs to the other backend, or switched off */
 	const char *reason; /* why it is not attached, or "" */
 };
+/* All attach points; *ret is valid until the close. Returns their number. */
 size_t rs_kernel_probes(const struct rs_kernel *k, const struct rs_probe_state **ret);
 /* "socket" or "syscall". */
 const char *rs_kernel_backend(const struct rs_kernel *k);

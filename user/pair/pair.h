@@ -154,6 +154,7 @@ struct rs_pair {
 	bool keep_parts; /* --rpc-messages */
 };
 
+/* max: open exchanges at once. */
 void rs_pair_init(struct rs_pair *p, uint32_t max, struct rs_counters *n);
 void rs_pair_release(struct rs_pair *p);
 

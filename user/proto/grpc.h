@@ -18,6 +18,7 @@
 /* Is this content-type gRPC's? (Not gRPC-Web's: its status is in the body.) */
 bool rs_grpc_content(struct str content_type);
 
+/* Is the exchange a gRPC call? Then this is its describe(), in place of HTTP's. */
 bool rs_grpc_is(const struct rs_exchange *x);
 void rs_grpc_describe(const struct rs_exchange *x, struct rs_build *b);
 

@@ -54,7 +54,8 @@ bool rs_http_event_stream(struct str content_type);
 /* ops->describe of both versions. */
 void rs_http_describe(const struct rs_exchange *x, struct rs_build *b);
 
-/* Parts of it that other spans over HTTP have too. */
+/* Parts of it that other spans over HTTP have too: what the heads say; a server's attributes, a client's; addresses and
+ * protocol. */
 void rs_http_fields(const struct rs_exchange *x, struct rs_http *ret);
 void rs_http_describe_server(const struct rs_exchange *x, const struct rs_http *h,
 			     struct rs_build *b);

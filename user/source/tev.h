@@ -24,7 +24,7 @@ struct rs_tev_hdr {
 	int64_t wall_offset; /* ns to add to records' CLOCK_MONOTONIC to get the wall time */
 };
 
-/* 0 or -errno. */
+/* A recording begins with its header, then record by record. 0 or -errno. */
 int rs_tev_write_header(FILE *f, int64_t wall_offset);
 int rs_tev_write(FILE *f, const struct rs_ev_hdr *ev);
 

@@ -39,12 +39,14 @@ void rs_services_init(struct rs_services *s);
 /* Harmless on a zeroed struct. */
 void rs_services_release(struct rs_services *s);
 
+/* One span: of a client or a server, how long it took, is it an error? A name that finds no room counts as "others". */
 void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns,
 		     bool error);
 
 /* Row by row, others included; *pos starts at 0. NULL at the end. Rows without spans are passed over. */
 const struct rs_service *rs_services_next(const struct rs_services *s, uint32_t *pos);
 
+/* Which bucket a time of so many nanoseconds is in. */
 unsigned rs_latency_bucket(uint64_t ns);
 /* The first ns that is not in the bucket any more; UINT64_MAX for the last one. */
 uint64_t rs_latency_end(unsigned bucket);

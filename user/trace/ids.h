@@ -16,6 +16,7 @@ struct rs_ids {
 
 /* seed 0: from the kernel. */
 void rs_ids_init(struct rs_ids *ids, uint64_t seed);
+/* A new trace id, a new span id. */
 void rs_ids_trace(struct rs_ids *ids, uint8_t ret[16]);
 void rs_ids_span(struct rs_ids *ids, uint8_t ret[8]);
 

@@ -31,10 +31,12 @@ struct rs_joins {
 	struct rs_map by_key;
 };
 
+/* max: open requests that wait at once; a further one meets nobody. */
 void rs_joins_init(struct rs_joins *j, uint32_t max);
 void rs_joins_release(struct rs_joins *j);
 /* o has a join_key. The other end if it is there (it is taken out); else o is put in, and NULL returned. */
 struct rs_open *rs_join_meet(struct rs_joins *j, struct rs_open *o);
+/* o ends without having met it. */
 void rs_join_forget(struct rs_joins *j, struct rs_open *o);
 
 #endif

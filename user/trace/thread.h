@@ -114,6 +114,7 @@ struct rs_threads {
 	struct rs_counters *n;
 };
 
+/* max: threads and tasks known at once. */
 void rs_threads_init(struct rs_threads *ts, uint32_t max, struct rs_counters *n);
 void rs_threads_release(struct rs_threads *ts);
 
