@@ -92,13 +92,13 @@ class Place:
         return os.path.join(self.dir, name)
 
     def spawn(self, argv, env=None, **more):
-        process = subprocess.Popen(argv, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, **more)
+        process = subprocess.Popen(argv, env={**os.environ, **(env or {})}, **{"stdin": subprocess.DEVNULL, **more})
         self.processes.append(process)
         return process
 
-    def spawn_server(self, argv, env=None):
+    def spawn_server(self, argv, env=None, **more):
         """A server that prints a line when it listens."""
-        process = self.spawn(argv, env, stdout=subprocess.PIPE, stderr=open(self.path("server.err"), "a"))
+        process = self.spawn(argv, env, stdout=subprocess.PIPE, stderr=open(self.path("server.err"), "a"), **more)
         if not select.select([process.stdout], [], [], 20 * SLOW)[0] or not process.stdout.readline():
             raise Failure(f"{argv[0]} did not start: {open(self.path('server.err')).read()[-500:]}")
         return process

@@ -39,7 +39,9 @@ def wants(prefix, count=COUNT):
     return collections.Counter(("GET", f"/{prefix}{i}", 200) for i in range(count))
 
 
-class Tls(LiveTest):
+class TlsTest(LiveTest):
+    """A certificate, servers and clients."""
+
     def setUp(self):
         super().setUp()
         self.cert, self.key = self.place.path("cert.pem"), self.place.path("key.pem")
@@ -117,6 +119,8 @@ class Tls(LiveTest):
             at = spans.where(SERVER, None, "/" + prefix, lambda s: s.attributes.get("network.local.port") == port)
             self.assert_same(at.triples(), wants(prefix, count), f"{prefix}: server spans")
 
+
+class Tls(TlsTest):
     def test_programs(self):
         servers = {"nginx": self.nginx(), "python": self.script("serve"), "asyncio": self.script("serve-aio")}
         clients = ["curl", "python", "asyncio"]

