@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "best.h"
 #include "base/clock.h"
 #include "conn/l7.h"
 #include "proto/exchange.h"
@@ -195,13 +196,6 @@ static double describe(struct str request, struct str response, enum rs_ev_role 
 	rs_arena_release(&arena);
 	return (double)t / n;
 }
-
-#define BEST(best, expr)                                                                           \
-	do {                                                                                       \
-		double one = (expr);                                                               \
-		if ((best) == 0 || one < (best))                                                   \
-			(best) = one;                                                              \
-	} while (0)
 
 int main(int argc, char **argv)
 {

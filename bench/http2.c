@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "best.h"
 #include "base/clock.h"
 #include "pipeline.h"
 #include "proto/hpack.h"
@@ -271,13 +272,6 @@ static double through_pipeline(const struct records *r)
 	rs_pipeline_release(&pl);
 	return (double)t / STREAMS;
 }
-
-#define BEST(best, expr)                                                                           \
-	do {                                                                                       \
-		double one = (expr);                                                               \
-		if ((best) == 0 || one < (best))                                                   \
-			(best) = one;                                                              \
-	} while (0)
 
 int main(int argc, char **argv)
 {

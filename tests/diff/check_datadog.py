@@ -12,6 +12,7 @@ import traceback
 import datadog
 import edges
 import otlpgen
+from common import Bad, encode
 
 FORMATS = ["datadog-v0.4", "datadog-v0.4-json", "datadog-v0.5", "datadog-v1"]
 
@@ -21,14 +22,6 @@ try:
     from ddapm_test_agent import trace as test_agent
 except ImportError:
     test_agent = None
-
-
-def encode(ringspan, to, batch, valid):
-    data = otlpgen.to_json(batch).encode() if valid else otlpgen.to_pb(batch)
-    r = subprocess.run([ringspan, "encode", "--to", to, "--from", "otlp-json" if valid else "otlp-proto"], input=data, capture_output=True)
-    if r.returncode:
-        raise datadog.Bad("exit", r.returncode, r.stderr.decode()[-400:])
-    return r.stdout
 
 
 def by_test_agent(to, data):
@@ -111,7 +104,7 @@ def main():
             except Exception as e:
                 failed += 1
                 print(f"{what}, {to}: {type(e).__name__} {str(e)[:400]}")
-                if not isinstance(e, datadog.Bad):
+                if not isinstance(e, Bad):
                     traceback.print_exc()
     if not test_agent:
         print("skipped: the Datadog test agent's decoders (pip install ddapm-test-agent)")

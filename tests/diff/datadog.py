@@ -13,27 +13,13 @@ import math
 
 import msgpack
 
+from common import need, pairs
 from otlpgen import named, text
-
-
-class Bad(Exception):
-    pass
-
-
-def need(ok, *what):
-    if not ok:
-        raise Bad(*what)
 
 
 def u64(v):
     need(type(v) is int and 0 <= v < 2**64, "not a u64", v)
     return v
-
-
-def pairs(p):
-    keys = [k for k, _ in p]
-    need(len(set(keys)) == len(keys), "a key twice", [k for k in keys if keys.count(k) > 1][:3])
-    return dict(p)
 
 
 def unpack(data):

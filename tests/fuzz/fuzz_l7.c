@@ -7,18 +7,12 @@
  *   4 5 6   close: all, in, out
  *   7 n     n * 16 bytes behind what was just sent were not captured; their tail is what follows
  *   8 n     the next record begins n bytes too early
- * Checked: every byte and message is accounted for; the same messages however records are cut, as long as
- * nothing is missing and nothing had to be looked for.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include "drives.h"
 
-#include "drive.h"
-#include "fuzz.h"
-
-/* Returns whether nothing was missing by order. */
-static bool play(struct drive *d, struct str in, struct drive_pieces p)
+static bool play(struct drive *d, struct str in, uint8_t first, size_t max)
 {
+	struct drive_pieces p = { first >> 1, max };
 	enum drive_side side = TO_SERVER;
 	bool whole = true;
 
@@ -66,7 +60,7 @@ static bool play(struct drive *d, struct str in, struct drive_pieces p)
 	return whole;
 }
 
-static bool looked_for_nothing(const struct drive *d)
+static bool in_step(const struct drive *d)
 {
 	return !d->counters.v[RS_C_STREAM_OUT_OF_STEP] && !d->counters.v[RS_C_PROTO_UNKNOWN] &&
 	       !d->counters.v[RS_C_STREAM_UNKNOWN];
@@ -74,29 +68,6 @@ static bool looked_for_nothing(const struct drive *d)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const size_t max[] = { 0, 1, 40 };
-	struct drive d[3];
-	bool whole = false;
-
-	if (!size)
-		return 0;
-	for (int i = 0; i < 3; i++) {
-		drive_init(&d[i]);
-		d[i].client = data[0] & 1;
-		whole = play(&d[i], str_of((const char *)data + 1, size - 1),
-			     (struct drive_pieces){ data[0] >> 1, max[i] });
-		FUZZ_CHECK(drive_left_nothing(&d[i]));
-	}
-	if (whole && looked_for_nothing(&d[0])) {
-		for (int i = 1; i < 3; i++) {
-			if (d[i].len != d[0].len || memcmp(d[i].text, d[0].text, d[0].len) != 0) {
-				fprintf(stderr, "whole:\n%s--- in pieces:\n%s", d[0].text,
-					d[i].text);
-				FUZZ_CHECK(false);
-			}
-		}
-	}
-	for (int i = 0; i < 3; i++)
-		drive_release(&d[i]);
+	fuzz_drives(data, size, play, in_step);
 	return 0;
 }
