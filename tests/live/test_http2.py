@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, TOP, Failure, LiveTest, Log, children, free_port, stop, wait_until
+from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, TOP, Failure, LiveTest, Log, Nginx, children, free_port, stop, wait_until
 
 STREAMS = (1, 8, 32, 100)
 GRPC = "v1.71.0"
@@ -155,6 +155,29 @@ class Http2(LiveTest):
                                     ("POST", "/none", 404): 1})
         self.assert_same(spans.where(SERVER, {server.pid}).triples(), want, "server spans")
         self.assert_same(spans.where(CLIENT, pids).triples(), want, "client spans")
+
+    def test_upgrade(self):
+        """HTTP/1.1's request that asks for h2c is answered as stream 1; the rest are streams of that connection."""
+        if not shutil.which("nghttpx"):
+            self.skipTest("nghttpx is not installed")
+        nginx, port = Nginx(self.place), free_port()
+        server = self.place.spawn(["nghttpx", f"-f127.0.0.1,{port};no-tls", f"-b127.0.0.1,{nginx.port}", "-n1", "--no-ocsp",
+                                   "--conf=/dev/null", "--errorlog-file=" + self.place.path("nghttpx.log")], stderr=subprocess.DEVNULL)
+        wait_until("nghttpx to listen", lambda: listens(port))
+        agent = self.agent("--port", str(port))
+        clients = set()
+        for turn in range(4):
+            client = self.place.spawn(["curl", "-s", "--http2", *sum((["-o", "/dev/null", f"http://127.0.0.1:{port}/f/1k.txt?{turn}.{i}"]
+                                                                      for i in range(5)), [])])
+            self.assertEqual(client.wait(20 * SLOW), 0)
+            clients.add(client.pid)
+        spans = agent.stop()
+        want = collections.Counter(("GET", f"/f/1k.txt?{turn}.{i}", 200) for turn in range(4) for i in range(5))
+        self.assert_same(spans.where(CLIENT, clients).triples(), want, "client spans")
+        servers = spans.where(SERVER, {server.pid, *children(server.pid)})
+        self.assert_same(servers.triples(), want, "server spans")
+        for s in servers:
+            self.assertEqual(s.attributes["network.protocol.version"], "2", s)
 
     def node(self, *args):
         log = self.place.path("node2.log")
