@@ -54,6 +54,15 @@ static void put_option(FILE *out, const struct rs_option *o)
 	fputs(".\n", out);
 }
 
+/* Those of a section of the config file; "": of none. */
+static void put_options(FILE *out, const char *path)
+{
+	for (int i = 0; i < RS_O_COUNT; i++) {
+		if (!strcmp(rs_option_section((enum rs_option_id)i)->path, path))
+			put_option(out, &rs_options[i]);
+	}
+}
+
 static void put_environment(FILE *out)
 {
 	fputs(".SH ENVIRONMENT\nWeaker than options, stronger than the config file. Every option has a variable,\n"
@@ -105,7 +114,7 @@ static void put_losses(FILE *out)
 void rs_docs_man(FILE *out)
 {
 	fprintf(out, ".TH RINGSPAN 1 \"\" \"ringspan %s\"\n", RS_VERSION);
-	fputs(".SH NAME\nringspan \\- turns HTTP traffic that the kernel sees into tracing spans\n"
+	fputs(".SH NAME\nringspan \\- turns HTTP and gRPC requests that the kernel sees into tracing spans\n"
 	      ".SH SYNOPSIS\n",
 	      out);
 	for (int c = 0; c < RS_CMD_COUNT; c++) {
@@ -126,8 +135,15 @@ void rs_docs_man(FILE *out)
 		fputs(".\n", out);
 	}
 	fputs(".SH OPTIONS\n", out);
-	for (int i = 0; i < RS_O_COUNT; i++)
-		put_option(out, &rs_options[i]);
+	put_options(out, "");
+	for (const struct rs_section *s = rs_sections; s < rs_sections + RS_SECTION_COUNT; s++) {
+		if (!*s->help)
+			continue;
+		fputs(".SS ", out);
+		put_roff(out, s->help);
+		fputc('\n', out);
+		put_options(out, s->path);
+	}
 	fputs(".SH CONFIG FILE\n"
 	      "YAML: sections of options;\n.B ringspan config \\-\\-sample\nprints one with all there are, explained.\n"
 	      "At its top every option may also be given by its long name. Options that may be repeated take lists.\n"

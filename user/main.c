@@ -18,7 +18,7 @@ static const command_fn commands[RS_CMD_COUNT] = {
 static void usage(FILE *out)
 {
 	fputs("usage: ringspan COMMAND [options]\n\n"
-	      "Turns HTTP traffic that the kernel sees into tracing spans; traced programs stay as they are.\n\n"
+	      "Turns the HTTP and gRPC requests that the kernel sees into tracing spans; traced programs stay as they are.\n\n"
 	      "commands:\n",
 	      out);
 	for (int i = 0; i < RS_CMD_COUNT; i++)

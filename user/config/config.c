@@ -18,7 +18,6 @@
 
 #define ARENA_CHUNK 4096
 #define ARENA_LIMIT (4u << 20)
-#define HELP_WIDTH  80
 
 const struct rs_command_info rs_command_info[RS_CMD_COUNT] = {
 #define RS_COMMAND(id, n, a, s) [RS_CMD_##id] = { .name = n, .args = a, .summary = s },
@@ -669,78 +668,4 @@ int rs_config_load(struct rs_config *cfg, int argc, char **argv)
 		return 0;
 	err = read_file(cfg, cfg->config, &text);
 	return err ? err : rs_config_file(cfg, text, cfg->config);
-}
-
-/* The next word; one that is too long for a line ends after a '|' or '/' in it. */
-static struct str next_word(struct str rest, size_t room, struct str *ret_word)
-{
-	struct str after = str_cut(rest, ' ', ret_word);
-	size_t cut = 0;
-
-	if (ret_word->len <= room)
-		return after;
-	for (size_t i = 0; i < room; i++) {
-		if (ret_word->ptr[i] == '|' || ret_word->ptr[i] == '/')
-			cut = i + 1;
-	}
-	if (!cut)
-		return after;
-	*ret_word = str_at(rest, 0, cut);
-	return str_from(rest, cut);
-}
-
-/* Prints words of `text` from column `indent` on, the first line being at column `at` already. */
-static void wrap(FILE *out, const char *text, int indent, int at)
-{
-	struct str rest = str_c(text), word;
-
-	while (rest.len) {
-		rest = next_word(rest, HELP_WIDTH - (size_t)indent, &word);
-		if (at > indent && at + 1 + (int)word.len > HELP_WIDTH) {
-			fputc('\n', out);
-			at = 0;
-		}
-		if (at < indent) {
-			fprintf(out, "%*s", indent - at, "");
-			at = indent;
-		} else if (at > indent) {
-			fputc(' ', out);
-			at++;
-		}
-		fprintf(out, "%.*s", STR_ARG(word));
-		at += (int)word.len;
-	}
-	fputc('\n', out);
-}
-
-void rs_config_help(enum rs_command_id command, FILE *out)
-{
-	const struct rs_command_info *c = &rs_command_info[command];
-	const int indent = 28;
-
-	fprintf(out, "usage: ringspan %s [options]%s%s\n\n", c->name, *c->args ? " " : "", c->args);
-	wrap(out, c->summary, 0, 0);
-	fputs("\noptions:\n", out);
-	for (int id = 0; id < RS_O_COUNT; id++) {
-		const struct rs_option *o = &rs_options[id];
-		char text[512], letter[8] = "    ";
-		int at;
-
-		if (!takes(o, command))
-			continue;
-		if (o->letter)
-			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-		at = fprintf(out, "  %s--%s", letter, o->name);
-		/* Long lists of values go into the text. */
-		if (o->arg && o->type != RS_OT_ENUM)
-			at += fprintf(out, " %s", o->arg);
-		snprintf(text, sizeof(text), "%s%s%s%s%s%s", o->type == RS_OT_ENUM ? o->arg : "",
-			 o->type == RS_OT_ENUM ? ": " : "", o->help, o->def ? " [" : "",
-			 o->def ? o->def : "", o->def ? "]" : "");
-		if (at >= indent) {
-			fputc('\n', out);
-			at = 0;
-		}
-		wrap(out, text, indent, at);
-	}
 }
