@@ -154,6 +154,15 @@ class Discover(LiveTest):
         self.assertEqual((code, answer["error"]), (1, wrong))
         self.assertEqual(agent.status()["config"]["error"], wrong)
         self.assertIn(f"reload: {wrong}", agent.stderr())
+        # Nor does what is no file to be read, which must not stop the agent either.
+        for make, word in ((lambda: None, "No such file"), (lambda: os.mkfifo(path), "no regular file"),
+                           (lambda: os.mkdir(path), "Is a directory"), (lambda: os.symlink("/dev/zero", path), "no regular file"),
+                           (lambda: config("#" * 300000), "larger than")):
+            os.rmdir(path) if os.path.isdir(path) else os.remove(path) if os.path.lexists(path) else None
+            make()
+            code, answer = self.reload(agent)
+            self.assertEqual(code, 1)
+            self.assertIn(word, answer["error"])
         for wire in wires:
             wire.get("/s/200?c")
         config("discovery: {include: [{exe: node, sample: 0}]}\n")

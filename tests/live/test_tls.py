@@ -318,6 +318,17 @@ class Tls(TlsTest):
             c.close()
             self.assertEqual(len(agent.stop()), 0)
 
+    def test_rule(self):
+        """A rule's own word on TLS, for both ends of a port's connections."""
+        read, left = self.script("serve"), self.script("serve")
+        agent = self.agent("--tls", "always", "--include", f"port={left},tls=never", "--include", f"port={read}")
+        for port, prefix in ((left, "left"), (read, "read")):
+            pid = self.get("python", port, prefix)
+        wait_until("both ends' spans", lambda: agent.status()["ledger"] and self.ledger(agent)["trace", "spans"] >= 2 * COUNT)
+        spans = agent.stop()
+        self.both(spans, read, pid, "read")
+        self.assertEqual(len(spans), 2 * COUNT, "what the rule leaves alone was read")
+
     def test_comes_and_goes(self):
         """Probes attached and detached during load: every answer arrives, every request is seen while they are there."""
         port = self.nginx()
