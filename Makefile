@@ -411,7 +411,9 @@ build/collector: $(wildcard tests/collector/*)
 build/traceagent: $(wildcard tests/deploy/traceagent/* tests/deploy/traceagent/*/*)
 	$(call msg,GO,$@)
 	$(Q)cd tests/deploy/traceagent && go build -trimpath -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$@ .
-.PHONY: check-deploy
+check-containerfile: all ## the Containerfile by buildah, its image compared with `make image` (root, network, minutes)
+	$(Q)tests/deploy/check_containerfile.sh || [ $$? = 77 ]
+.PHONY: check-deploy check-containerfile
 # The image on a real one-node Kubernetes.
 $(B)/app: tests/deploy/app.c
 	$(call msg,LINK,$@)

@@ -40,11 +40,20 @@ static void apply(void *arg, const struct rs_config *cfg)
 	rs_procs_relearn(&a->pl.procs);
 }
 
+static int move(void *arg, const struct rs_config *cfg, char *err, size_t size)
+{
+	struct rs_agent *a = arg;
+
+	return rs_exporters_move(&a->exporters, cfg, err, size);
+}
+
 int rs_agent_first_settings(struct rs_agent *a)
 {
 	struct str unknown = set_pipeline(a, a->cfg);
 
 	a->reload = (struct rs_reload){ .start = a->cfg, .apply = apply, .arg = a };
+	if (a->cfg->command == RS_CMD_run)
+		a->reload.move = move;
 	if (!unknown.len)
 		return RS_EXIT_OK;
 	rs_error(RS_REDACT_REFUSED, STR_ARG(unknown));

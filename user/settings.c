@@ -45,6 +45,26 @@ static const bool live[RS_O_COUNT] = {
 	[RS_O_log_level] = true,
 };
 
+/* Of exporters, as long as they are the same ones. */
+static const bool moves[RS_O_COUNT] = {
+	[RS_O_endpoint] = true,
+	[RS_O_otlp_endpoint] = true,
+	[RS_O_otlp_traces_endpoint] = true,
+	[RS_O_otlp_headers] = true,
+	[RS_O_insecure] = true,
+	[RS_O_compression] = true,
+	[RS_O_tls_ca] = true,
+	[RS_O_tls_cert] = true,
+	[RS_O_tls_key] = true,
+	[RS_O_zipkin_endpoint] = true,
+	[RS_O_dd_url] = true,
+	[RS_O_dd_host] = true,
+	[RS_O_dd_port] = true,
+	[RS_O_dd_protocol] = true,
+	[RS_O_export_timeout] = true,
+	[RS_O_retry_for] = true,
+};
+
 int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 {
 	struct rs_redact redact;
@@ -134,16 +154,36 @@ const struct rs_config *rs_reload_now(const struct rs_reload *r)
 	return r->live ? r->live : r->start;
 }
 
-static void compare(struct rs_reload *r, const struct rs_config *fresh)
+static const struct rs_config *exporting(const struct rs_reload *r)
+{
+	return r->exporting ? r->exporting : r->start;
+}
+
+/* Do exporters have to be told of it? */
+static bool moved(const struct rs_reload *r, const struct rs_config *fresh)
+{
+	if (!r->move || !rs_exporters_same(r->start, fresh))
+		return false;
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		if (moves[id] && !same((enum rs_option_id)id, exporting(r), fresh))
+			return true;
+	}
+	return false;
+}
+
+static void compare(struct rs_reload *r, const struct rs_config *fresh, bool move)
 {
 	for (int id = 0; id < RS_O_COUNT; id++) {
 		enum rs_option_id o = (enum rs_option_id)id;
+		const struct rs_config *now = live[id]	  ? rs_reload_now(r)
+					      : moves[id] ? exporting(r)
+							  : r->start;
 
-		if (!(rs_options[id].commands & 1u << fresh->command))
+		if (!(rs_options[id].commands & 1u << fresh->command) || same(o, now, fresh))
 			continue;
-		if (live[id] && !same(o, rs_reload_now(r), fresh))
+		if (live[id] || (moves[id] && move))
 			r->applied[r->napplied++] = rs_options[id].name;
-		else if (!live[id] && !same(o, r->start, fresh))
+		else
 			r->restart[r->nrestart++] = rs_options[id].name;
 	}
 }
@@ -155,9 +195,24 @@ static void drop(struct rs_config *cfg)
 	free(cfg);
 }
 
+/* `fresh` is the live one. Those before go, unless exporters go on with one. */
+static void replace(struct rs_reload *r, struct rs_config *fresh, bool move)
+{
+	struct rs_config *live_before = r->live, *exporting_before = r->exporting;
+
+	r->live = fresh;
+	if (move)
+		r->exporting = fresh;
+	if (live_before != r->exporting)
+		drop(live_before);
+	if (exporting_before != r->exporting && exporting_before != live_before)
+		drop(exporting_before);
+}
+
 int rs_reload_run(struct rs_reload *r, uint64_t now_ns)
 {
-	struct rs_config *fresh = malloc(sizeof(*fresh)), *old = r->live;
+	struct rs_config *fresh = malloc(sizeof(*fresh));
+	bool move;
 	int err;
 
 	r->done_ns = now_ns;
@@ -173,21 +228,25 @@ int rs_reload_run(struct rs_reload *r, uint64_t now_ns)
 		memcpy(r->err, fresh->err, sizeof(r->err));
 	else
 		err = rs_settings_check(fresh, r->err, sizeof(r->err));
+	move = !err && moved(r, fresh);
+	if (move)
+		err = r->move(r->arg, fresh, r->err, sizeof(r->err));
 	if (err) {
 		drop(fresh);
 		return err;
 	}
-	compare(r, fresh);
+	compare(r, fresh, move);
 	r->apply(r->arg, fresh);
-	r->live = fresh;
-	drop(old);
+	replace(r, fresh, move);
 	return 0;
 }
 
 void rs_reload_release(struct rs_reload *r)
 {
+	if (r->exporting != r->live)
+		drop(r->exporting);
 	drop(r->live);
-	r->live = NULL;
+	r->live = r->exporting = NULL;
 }
 
 static json_t *names(const char *const *list, int n)

@@ -17,8 +17,14 @@ int rs_settings_check(const struct rs_config *cfg, char *err, size_t size);
 struct rs_reload {
 	const struct rs_config *start; /* as the agent was started */
 	struct rs_config *live;	       /* as last applied; NULL: start. Strings of it are in use */
+	struct rs_config *exporting; /* what exporters go by: live, or one before it; NULL: start */
 	/* Makes these settings the running ones; the old ones go when it returns. Borrowed: until the next one. */
 	void (*apply)(void *arg, const struct rs_config *cfg);
+	/*
+	 * Makes exporters, which are the same ones as at the start, go by them; asked before the other. 0, or -errno with a
+	 * line in err: then nothing of this config is taken. NULL: there are no exporters.
+	 */
+	int (*move)(void *arg, const struct rs_config *cfg, char *err, size_t size);
 	void *arg;
 
 	/* The last reload: */

@@ -603,6 +603,70 @@ def test_batch_age():
                 expect(code == 0 and f.read().count('"spanId"') > sent, f"{code}: {said}")
 
 
+class Keyed(Collector):
+    """Knows by which keys it was asked."""
+    def do_POST(self):
+        self.server.keys.append(self.headers["X-Key"])
+        super().do_POST()
+
+
+def test_reload_moves_exporters():
+    """Another endpoint, other headers: what waits goes there, nothing is lost; other exporters need a restart."""
+    needs_capture()
+    with (Dir() as d, Server() as web, socket.create_server(("127.0.0.1", 0)) as mute,
+          http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keyed) as backend):
+        backend.posts, backend.keys = 0, []
+        threading.Thread(target=backend.serve_forever, daemon=True).start()
+        there = f"http://127.0.0.1:{backend.server_address[1]}"
+
+        def reload(text):
+            d("c.yaml", text)
+            done = ringspan("reload", "--json", "--socket", d("s"))
+            answer = json.loads(done.stdout)
+            return done.returncode, answer["error"], answer["applied"], answer["restart"]
+
+        def exporter():
+            return status(d("s"))["exporters"][0]
+
+        def sends(n):
+            for _ in range(n):
+                web.get()
+            wait_for("what was asked for is sent", lambda: exporter()["sent"] >= before + 2 * n and not exporter()["queued"])
+
+        d("c.yaml", f"exporter: otlp-http\nendpoint: http://127.0.0.1:{mute.getsockname()[1]}\n")
+        with Agent("run", "-c", d("c.yaml"), "--socket", d("s"), "--pid", str(os.getpid()), "--port", str(web.port),
+                   "--batch-age", "10ms") as a:
+            before = 0
+            for _ in range(8):
+                web.get()
+            wait_for("16 spans wait", lambda: exporter()["queued"] == 16)
+            code, error, *_ = reload(f"exporter: otlp-http\nendpoint: 'ftp://x'\nothers: skip\n")
+            expect(code == 1 and "exporter otlp-http: the endpoint" in error, (code, error))
+            expect(exporter()["queued"] == 16 and str(mute.getsockname()[1]) in exporter()["target"], exporter())
+            done = reload(f"exporter: otlp-http\nendpoint: {there}\notlp-headers: X-Key=one\ncompression: gzip\n")
+            expect(done == (0, "", ["endpoint", "otlp-headers", "compression"], []), done)
+            sends(0)
+            expect(exporter()["sent"] == 16 and exporter()["failed"] == 0, exporter())
+            # Twice, so that nothing is left of the settings that were read at first.
+            for key in ("two", "three"):
+                before = exporter()["sent"]
+                done = reload(f"exporter: otlp-http\nendpoint: {there}\notlp-headers: X-Key={key}\ncompression: gzip\n")
+                expect(done == (0, "", ["otlp-headers"], []), done)
+                sends(1)
+            done = reload(f"exporter: zipkin\nendpoint: http://127.0.0.1:1/\notlp-headers: X-Key=four\nmax-events: 7\n")
+            expect(done == (0, "", ["max-events"], ["exporter", "endpoint", "otlp-headers", "compression"]), done)
+            for i in range(3):
+                done = reload(f"exporter: zipkin\nmax-events: {i}\n")
+                expect(done[2] == ["max-events"], done)
+            before = exporter()["sent"]
+            sends(1)
+            keys = [k for i, k in enumerate(backend.keys) if not i or backend.keys[i - 1] != k]
+            expect(keys == ["one", "two", "three"], keys)
+            code, said, _ = a.end()
+            expect(code == 0 and "nothing lost" in said, f"{code}: {said}")
+        backend.shutdown()
+
+
 def test_sandbox_of_commands():
     """A recording without TLS looks at no process; a traced command may be sent signals, and has all its rights; off is off."""
     needs_capture()

@@ -320,10 +320,12 @@ static int start(struct rs_send *s, struct rs_item *it)
 			e->ops->request(s);
 		rc = rs_http_start(e->http, &s->req, &e->conf, s->url);
 	}
-	if (rc)
+	if (rc) {
 		end_send(s);
-	else
+	} else {
 		e->requests++;
+		e->begun = true;
+	}
 	return rc;
 }
 
@@ -563,17 +565,45 @@ static int open_spool(struct rs_exporter *e, char *err, size_t size)
 	return rs_spool_open(&opts, &e->spool, err, size);
 }
 
+/* All that comes of the configuration and may change: where to, and how. */
+static int set_up(struct rs_exporter *e, const struct rs_config *cfg, char *err, size_t size)
+{
+	const struct rs_exporter_ops *ops = e->ops;
+
+	rs_arena_init(&e->mem, STATE_CHUNK, 0);
+	e->cfg = cfg;
+	e->url = e->target = NULL;
+	e->nsecrets = 0;
+	e->protocol[0] = 0;
+	e->begun = false;
+	e->conf = (struct rs_http_conf){ .timeout_ns = cfg->export_timeout,
+					 .ca = cfg->tls_ca,
+					 .cert = cfg->tls_cert,
+					 .key = cfg->tls_key,
+					 .http2 = ops->grpc,
+					 .user_agent = "ringspan/" RS_VERSION };
+	e->compression = RS_COMPRESS_NONE;
+	if (can_compress(ops, (enum rs_compression)cfg->compression))
+		e->compression = (enum rs_compression)cfg->compression;
+	if (ops->state_size) {
+		e->state = rs_arena_alloc(&e->mem, ops->state_size);
+		if (!e->state) {
+			snprintf(err, size, "exporter %s: out of memory", ops->name);
+			return -ENOMEM;
+		}
+		memset(e->state, 0, ops->state_size);
+	}
+	return ops->open ? ops->open(e, err, size) : rs_exporter_default_endpoint(e, err, size);
+}
+
 int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, const char *target,
 		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop,
 		     char *err, size_t size)
 {
 	int rc;
 
-	*e = (struct rs_exporter){
-		.ops = ops, .cfg = cfg, .http = http, .loop = loop, .asked = target
-	};
+	*e = (struct rs_exporter){ .ops = ops, .http = http, .loop = loop, .asked = target };
 	e->writable.fd = -1;
-	rs_arena_init(&e->mem, STATE_CHUNK, 0);
 	rs_queue_init(&e->q, cfg->queue_spans, cfg->queue_bytes);
 	if (getrandom(&e->rng, sizeof(e->rng), GRND_NONBLOCK) != (ssize_t)sizeof(e->rng) || !e->rng)
 		e->rng = rs_clock_mono() | 1;
@@ -583,28 +613,15 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 		e->send[i].req.on_header = on_header;
 		e->send[i].req.arg = &e->send[i];
 	}
-	e->conf = (struct rs_http_conf){ .timeout_ns = cfg->export_timeout,
-					 .ca = cfg->tls_ca,
-					 .cert = cfg->tls_cert,
-					 .key = cfg->tls_key,
-					 .http2 = ops->grpc,
-					 .user_agent = "ringspan/" RS_VERSION };
-	if (can_compress(ops, (enum rs_compression)cfg->compression))
-		e->compression = (enum rs_compression)cfg->compression;
-	if (ops->state_size) {
-		e->state = rs_arena_alloc(&e->mem, ops->state_size);
-		if (e->state)
-			memset(e->state, 0, ops->state_size);
-	}
-	rc = rs_bufpool_init(&e->pool, cfg->queue_bytes + POOL_RESERVE);
-	if (rc || (ops->state_size && !e->state)) {
+	e->enc_opts.max_payload = ops->max_payload;
+	rc = set_up(e, cfg, err, size);
+	if (rc)
+		return rc;
+	if (rs_bufpool_init(&e->pool, cfg->queue_bytes + POOL_RESERVE)) {
 		snprintf(err, size, "exporter %s: out of memory", ops->name);
 		return -ENOMEM;
 	}
-	e->enc_opts.max_payload = ops->max_payload;
-	rc = ops->open ? ops->open(e, err, size) : rs_exporter_default_endpoint(e, err, size);
-	if (!rc)
-		rc = open_encoders(e, err, size);
+	rc = open_encoders(e, err, size);
 	return rc ? rc : open_spool(e, err, size);
 }
 
@@ -621,6 +638,39 @@ static void stop_sends(struct rs_exporter *e)
 		rs_queue_back(&e->q, s->item);
 		end_send(s);
 	}
+}
+
+static void close_protocol(struct rs_exporter *e)
+{
+	if (e->ops->close && (e->state || !e->ops->state_size))
+		e->ops->close(e);
+	e->state = NULL;
+}
+
+int rs_exporter_move(struct rs_exporter *e, const struct rs_config *cfg, char *err, size_t size)
+{
+	const struct rs_config *old = e->cfg;
+	char ignored[256];
+	int rc;
+
+	if (!e->ops->movable)
+		return 0;
+	stop_sends(e);
+	close_protocol(e);
+	rs_arena_release(&e->mem);
+	rc = set_up(e, cfg, err, size);
+	if (rc) {
+		close_protocol(e);
+		rs_arena_release(&e->mem);
+		/* It was right before. */
+		if (set_up(e, old, ignored, sizeof(ignored)))
+			rs_error("exporter %s: %s", e->ops->name, ignored);
+		return rc;
+	}
+	e->failures = 0;
+	e->hold_until_ns = 0;
+	e->server_wait = false;
+	return 0;
 }
 
 void rs_exporter_end(struct rs_exporter *e)
@@ -645,8 +695,7 @@ void rs_exporter_release(struct rs_exporter *e)
 	stop_sends(e);
 	for (int i = 0; i < RS_EXPORT_INFLIGHT; i++)
 		rs_http_req_release(&e->send[i].req);
-	if (e->ops->close)
-		e->ops->close(e);
+	close_protocol(e);
 	rs_queue_release(&e->q);
 	rs_spool_close(e->spool);
 	for (int i = 0; i < RS_EXPORT_FORMS; i++)

@@ -90,6 +90,7 @@ struct rs_exporter_ops {
 	bool gzip, zstd;		   /* the protocol takes such bodies */
 	bool grpc;			   /* HTTP/2, compressed per message */
 	bool by_container;		   /* a message holds spans of one container: see rs_item */
+	bool movable; /* what `open` takes from the configuration is of no message: see rs_exporter_move */
 	size_t state_size;
 
 	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. */
@@ -154,6 +155,7 @@ struct rs_exporter {
 	uint64_t spans_in, sent, retried, uncertain;
 	uint64_t lost[RS_LOSS_COUNT];
 	uint64_t requests, bytes_sent;
+	bool begun;			  /* a request was made since the endpoint was set */
 	uint64_t last_ok_ns, last_err_ns; /* CLOCK_MONOTONIC, 0: never */
 	uint64_t told_ns;		  /* when the log last told of an error */
 	char last_error[256];
@@ -167,6 +169,12 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop,
 		     char *err, size_t size);
 void rs_exporter_release(struct rs_exporter *e);
+/*
+ * Endpoint, headers, certificates and the like from another configuration; what is queued stays, what is under way is
+ * sent again. Nothing happens to one that is not movable. cfg must outlive it. 0, or -errno with a line in err: then it
+ * is as it was.
+ */
+int rs_exporter_move(struct rs_exporter *e, const struct rs_config *cfg, char *err, size_t size);
 /* Requests are broken off; what is still queued is counted as lost (SHUTDOWN), unless it is in the spool:
  * that stays held, for the next run. */
 void rs_exporter_end(struct rs_exporter *e);

@@ -46,46 +46,44 @@ static struct str alias(const struct rs_config *cfg, struct str name)
 	return name;
 }
 
-static int add(struct rs_exporters *x, const struct rs_config *cfg, struct str name,
-	       struct str target, char *err, size_t size)
+/* Which ones a configuration names, and where to if it says so there. */
+struct plan {
+	const struct rs_config *cfg;
+	int n;
+	struct {
+		const struct rs_exporter_ops *ops;
+		struct str target;
+	} e[RS_EXPORTERS_MAX];
+	char unknown[64]; /* in OTEL_TRACES_EXPORTER; it is ignored */
+	char *err;
+	size_t size;
+};
+
+static int add(struct plan *p, struct str name, struct str target)
 {
-	const struct rs_exporter_ops *ops = rs_exporter_find(alias(cfg, name));
-	const char *to = NULL;
+	const struct rs_exporter_ops *ops = rs_exporter_find(alias(p->cfg, name));
 	char text[64];
-	int rc;
 
 	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
 	if (!ops)
-		return unknown(text, err, size);
-	for (int i = 0; i < x->n; i++) {
+		return unknown(text, p->err, p->size);
+	for (int i = 0; i < p->n; i++) {
 		/* They would share a spool, and a status line. */
-		if (x->e[i].ops == ops) {
-			snprintf(err, size, "exporter %s is given twice", ops->name);
+		if (p->e[i].ops == ops) {
+			snprintf(p->err, p->size, "exporter %s is given twice", ops->name);
 			return -EINVAL;
 		}
 	}
-	if (x->n == RS_EXPORTERS_MAX) {
-		snprintf(err, size, "more than %d exporters", RS_EXPORTERS_MAX);
+	if (p->n == RS_EXPORTERS_MAX) {
+		snprintf(p->err, p->size, "more than %d exporters", RS_EXPORTERS_MAX);
 		return -EINVAL;
 	}
-	if (target.len) {
-		char *p = rs_arena_alloc(&x->mem, target.len + 1);
-
-		if (!p)
-			return -ENOMEM;
-		memcpy(p, target.ptr, target.len);
-		p[target.len] = 0;
-		to = p;
-	}
-	rc = rs_exporter_open(&x->e[x->n], ops, to, cfg, &x->http, x->loop, err, size);
-	x->e[x->n].on_rate = x->on_rate;
-	x->e[x->n].rate_arg = x->rate_arg;
-	x->n++;
-	return rc;
+	p->e[p->n].ops = ops;
+	p->e[p->n++].target = target;
+	return 0;
 }
 
-static int add_list(struct rs_exporters *x, const struct rs_config *cfg, struct str list, char *err,
-		    size_t size)
+static int add_list(struct plan *p, struct str list)
 {
 	struct str one, name;
 	int rc = 0;
@@ -95,39 +93,94 @@ static int add_list(struct rs_exporters *x, const struct rs_config *cfg, struct 
 		one = str_cut(str_trim(one), '=', &name);
 		if (!name.len || str_eq(name, STR("none")))
 			continue;
-		if (cfg->source[RS_O_exporter] == RS_FROM_OTEL &&
-		    !rs_exporter_find(alias(cfg, name)))
-			snprintf(x->unknown, sizeof(x->unknown), "%.*s", STR_ARG(name));
+		if (p->cfg->source[RS_O_exporter] == RS_FROM_OTEL &&
+		    !rs_exporter_find(alias(p->cfg, name)))
+			snprintf(p->unknown, sizeof(p->unknown), "%.*s", STR_ARG(name));
 		else
-			rc = add(x, cfg, name, one, err, size);
+			rc = add(p, name, one);
 	}
 	return rc;
 }
 
-static int add_from_environment(struct rs_exporters *x, const struct rs_config *cfg, char *err,
-				size_t size)
+static int add_from_environment(struct plan *p)
 {
+	const struct rs_config *cfg = p->cfg;
 	bool datadog = cfg->dd_url || cfg->dd_host;
 	bool otlp = cfg->endpoint || cfg->otlp_endpoint || cfg->otlp_traces_endpoint ||
 		    !(datadog || cfg->sentry_dsn);
 	int rc = 0;
 
 	if (cfg->file)
-		return add(x, cfg, STR("file"), STR_NONE, err, size);
+		return add(p, STR("file"), STR_NONE);
 	if (otlp)
-		rc = add(x, cfg, STR("otlp"), STR_NONE, err, size);
+		rc = add(p, STR("otlp"), STR_NONE);
 	if (!rc && datadog)
-		rc = add(x, cfg, STR("datadog"), STR_NONE, err, size);
+		rc = add(p, STR("datadog"), STR_NONE);
 	if (!rc && cfg->sentry_dsn)
-		rc = add(x, cfg, STR("sentry"), STR_NONE, err, size);
+		rc = add(p, STR("sentry"), STR_NONE);
 	return rc;
+}
+
+static int make_plan(struct plan *p, const struct rs_config *cfg, char *err, size_t size)
+{
+	int rc = 0;
+
+	*p = (struct plan){ .cfg = cfg, .err = err, .size = size };
+	if (cfg->exporter)
+		rc = add_list(p, str_c(cfg->exporter));
+	/* Where no name is known it is as if there was no list. */
+	if (rc || (cfg->exporter && (p->n || !*p->unknown)))
+		return rc;
+	return add_from_environment(p);
+}
+
+int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size)
+{
+	struct plan p;
+
+	return make_plan(&p, cfg, err, size);
+}
+
+bool rs_exporters_same(const struct rs_config *a, const struct rs_config *b)
+{
+	char err[256];
+	struct plan x, y;
+
+	if (make_plan(&x, a, err, sizeof(err)) || make_plan(&y, b, err, sizeof(err)) || x.n != y.n)
+		return false;
+	for (int i = 0; i < x.n; i++) {
+		if (x.e[i].ops != y.e[i].ops || !str_eq(x.e[i].target, y.e[i].target))
+			return false;
+	}
+	return true;
 }
 
 /* -- life -- */
 
+static int open_one(struct rs_exporters *x, const struct rs_config *cfg,
+		    const struct rs_exporter_ops *ops, struct str target, char *err, size_t size)
+{
+	struct rs_exporter *e = &x->e[x->n];
+	char *to = NULL;
+	int rc;
+
+	if (target.len) {
+		to = rs_arena_alloc(&x->mem, target.len + 1);
+		if (!to)
+			return -ENOMEM;
+		memcpy(to, target.ptr, target.len);
+		to[target.len] = 0;
+	}
+	rc = rs_exporter_open(e, ops, to, cfg, &x->http, x->loop, err, size);
+	e->on_rate = x->on_rate;
+	e->rate_arg = x->rate_arg;
+	return rc;
+}
+
 int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct rs_config *cfg,
 		      char *err, size_t size)
 {
+	struct plan p;
 	int rc;
 
 	x->loop = loop;
@@ -140,29 +193,29 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 		snprintf(err, size, "cannot set up exporting: %s", strerror(-rc));
 		return rc;
 	}
-	if (cfg->exporter)
-		rc = add_list(x, cfg, str_c(cfg->exporter), err, size);
-	/* Where no name is known it is as if there was no list. */
-	if (rc || (cfg->exporter && (x->n || !*x->unknown)))
-		return rc;
-	return add_from_environment(x, cfg, err, size);
+	rc = make_plan(&p, cfg, err, size);
+	memcpy(x->unknown, p.unknown, sizeof(x->unknown));
+	for (int i = 0; !rc && i < p.n; i++) {
+		rc = open_one(x, cfg, p.e[i].ops, p.e[i].target, err, size);
+		x->n++;
+	}
+	return rc;
 }
 
-int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size)
+int rs_exporters_move(struct rs_exporters *x, const struct rs_config *cfg, char *err, size_t size)
 {
-	struct str rest = str_c(cfg->exporter), one, name;
-	char text[64];
+	const struct rs_config *before[RS_EXPORTERS_MAX];
+	char ignored[256];
+	int rc = 0, i;
 
-	if (cfg->source[RS_O_exporter] == RS_FROM_OTEL)
-		return 0; /* what is unknown there is ignored */
-	while (rest.len) {
-		rest = str_cut(rest, ',', &one);
-		str_cut(str_trim(one), '=', &name);
-		snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
-		if (name.len && !str_eq(name, STR("none")) && !rs_exporter_find(alias(cfg, name)))
-			return unknown(text, err, size);
+	for (i = 0; !rc && i < x->n; i++) {
+		before[i] = x->e[i].cfg;
+		rc = rs_exporter_move(&x->e[i], cfg, err, size);
 	}
-	return 0;
+	/* All or none: the one that refused is as it was. */
+	for (i = rc ? i - 2 : -1; i >= 0; i--)
+		(void)rs_exporter_move(&x->e[i], before[i], ignored, sizeof(ignored));
+	return rc;
 }
 
 void rs_exporters_batch(struct rs_exporters *x, const struct rs_batch *b)

@@ -75,7 +75,7 @@ static bool header_ok(const char *key, const char *value)
 void rs_otlp_headers(struct rs_send *s, bool lower)
 {
 	struct str rest = str_c(s->e->cfg->otlp_headers), one, name;
-	bool first = s->e->requests == 0;
+	bool first = !s->e->begun;
 
 	for (int nth = 1; rest.len; nth++) {
 		char key[256], value[4096];
