@@ -33,6 +33,13 @@
 #define S_IFSOCK     0140000
 
 /*
+ * The same address as a pointer to `type`, whose fields are then read without a helper's call. 6.2: for programs that are not
+ * loaded on older kernels (user/kernel/load.c). No code: the verifier removes the call.
+ */
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+#define rs_cast(type, p) ((type *)bpf_rdonly_cast(p, bpf_core_type_id_kernel(type)))
+
+/*
  * The verifier must see a bound on the very register that is used; the compiler likes to compare one
  * register and use another. The empty asm makes the value opaque to it just before the comparison.
  */

@@ -20,14 +20,14 @@
  */
 int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at);
 
-/* As rs_gather to s->data[0], over as many iovecs as are needed (up to 128). */
-int rs_gather_all(__u32 slot, __u32 pos, __u32 want);
+/* As rs_gather to s->data[0], over as many iovecs as are needed (up to 128). The first `done` bytes are there already. */
+int rs_gather_all(__u32 slot, __u32 pos, __u32 want, __u32 done);
 
 /*
- * Where does the first blank line in the first n bytes of s->data end? 0: there is none. `nl`: the byte
- * before them was a newline. A line end followed by CR or LF counts: no header line begins so.
+ * Where does the first blank line in the first n bytes of s->data end? 0: there is none. Looks from `from` on, a multiple of
+ * BLANK_WINDOW; `nl`: the byte before was a newline. A line end followed by CR or LF counts: no header line begins so.
  */
-int rs_blank_line(__u32 slot, __u32 n, __u32 nl);
+int rs_blank_line(__u32 slot, __u32 from, __u32 n, __u32 nl);
 /* The same within BLANK_WINDOW bytes from `from` on. */
 int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl);
 
@@ -35,11 +35,24 @@ int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl);
 int rs_is_request(__u32 slot, __u32 at, __u32 n);
 
 /*
- * Could an HTTP message begin in the first n bytes of s->data? Decides only how much is copied. After a turn of
- * direction: a letter, then nothing that is binary. Elsewhere, where it is more likely a piece of some body: what
- * looks like a first line.
+ * What is in the first n bytes of s->data? All that is asked of most segments in one call, since a call costs more than what is
+ * done in it. how: RS_LOOK_*; returns RS_LOOKED_*.
+ *
+ * Could an HTTP message begin here? Decides only how much is copied. After a turn of direction: a letter, then nothing
+ * that is binary. Elsewhere, where it is more likely a piece of some body: what looks like a first line.
  */
-int rs_begins_message(__u32 slot, __u32 n, __u32 turned);
+int rs_look(__u32 slot, __u32 n, __u32 how);
+#define RS_LOOK_TURNED 0x1
+#define RS_LOOK_OPEN   0x2 /* they go on with a head: nothing begins here */
+#define RS_LOOK_NL     0x4 /* of an open head: the byte before them was a newline */
+
+#define RS_LOOKED_END	 0x1fff	 /* where the head ends; 0: not here */
+#define RS_LOOKED_BEGINS 0x10000 /* a message */
+#define RS_LOOKED_BEHIND                                                                           \
+	0x20000 /* it is a request behind a request (not after a turn): no end is looked for */
+#define RS_LOOKED_ANOTHER 0x40000 /* a request, and behind its head another one */
+#define RS_LOOKED_NOCHUNK                                                                          \
+	0x80000 /* behind the head there is no chunk's size: how the segment ends says nothing */
 
 /*
  * Bytes of a FastCGI request's head in the first n bytes of s->data: its BEGIN_REQUEST, its first PARAMS and the header of
@@ -82,9 +95,12 @@ static __always_inline struct rs_scratch *rs_scratch_get(__u32 slot)
 static __always_inline __u32 rs_copy(struct rs_scratch *s, __u32 slot, __u32 pos, __u32 want)
 {
 	__u64 n = rs_bound(want);
+	__u32 got;
 
-	if (s->niov)
-		return rs_gather_all(slot, pos, n);
+	if (s->niov) {
+		got = rs_gather(slot, pos, n, RS_AT_DATA);
+		return s->cursor.more && got < n ? rs_gather_all(slot, pos, n, got) : got;
+	}
 	if (bpf_probe_read_user(s->data, n, (void *)(s->base + pos))) {
 		rs_count(RS_N_READ_FAULT);
 		return 0;

@@ -59,18 +59,10 @@ static __always_inline void rs_refresh_policy(struct rs_conn *c)
 		c->whole = 1;
 }
 
+#define RS_FASTCGI     0x0101 /* version 1, BEGIN_REQUEST */
 #define RS_PREFACE_LEN 24
 #define RS_PREFACE                                                                                 \
 	0x5448202a20495250 /* "PRI * HT": HTTP/2's connection preface (RFC 9113 3.4) begins so */
-
-/*
- * The head of a message ends at `end`. Does another request follow it, in a segment that begins with one?
- * Then answers will stand one behind the other in what is read, too.
- */
-static __always_inline bool rs_pipelined(__u32 slot, __u32 end, __u32 cap)
-{
-	return end < cap && rs_is_request(slot, 0, cap) && rs_is_request(slot, end, cap);
-}
 
 /* Bytes that moved without an event: told as a transfer of now whose bytes were not seen. */
 static __noinline void rs_unseen(struct rs_conn *c, struct rs_scratch *s, __u32 len, __u32 seq,
@@ -146,7 +138,7 @@ static __noinline void rs_capture_frames(struct rs_conn *c, struct rs_scratch *s
 static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
 				       const struct rs_segment *seg, bool fetch)
 {
-	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open, seq, binary;
+	__u32 dir = seg->dir & 1, len = seg->len, pos = 0, cap, open, seq, binary = 0, looked = 0;
 	__u64 off = rs_take(&c->off[dir], len, fetch), skip;
 	bool fresh = c->turn != dir + 1;
 
@@ -207,7 +199,10 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 	s->ev.len = len;
 	s->ev.cap = cap;
 	open = fresh ? 0 : c->head[dir];
-	binary = fresh ? rs_fastcgi_head(slot, cap) : c->nl[dir] == RS_NL_BINARY ? open : 0;
+	if (!fresh)
+		binary = c->nl[dir] == RS_NL_BINARY ? open : 0;
+	else if (*(const __u16 *)s->data == RS_FASTCGI)
+		binary = rs_fastcgi_head(slot, cap);
 	if (binary)
 		open = binary > cap ? binary - cap : 0;
 	/* Said here, not by user space: what follows at once is framing too, in both directions. */
@@ -218,19 +213,20 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		rs_capture_frames(c, s, slot, pos, len);
 		return;
 	}
-	if (!open && rs_begins_message(slot, cap, fresh)) {
+	if (!c->whole && !binary)
+		looked = rs_look(slot, cap,
+				 (fresh ? RS_LOOK_TURNED : 0) | (open ? RS_LOOK_OPEN : 0) |
+					 (c->nl[dir] ? RS_LOOK_NL : 0));
+	if (looked & RS_LOOKED_BEGINS) {
 		open = rs_cfg.head_bytes;
 		c->nl[dir] = 0;
-		/* A request behind a request, and no answer between them. */
-		if (!fresh && rs_is_request(slot, 0, cap))
-			c->whole = 1;
 	}
+	/* Requests without an answer between them: answers will stand one behind the other in what is read, too. */
+	if (looked & (RS_LOOKED_BEHIND | RS_LOOKED_ANOTHER))
+		c->whole = 1;
 	if (open && !c->whole && !binary) {
-		__u32 end = rs_blank_line(slot, cap, c->nl[dir]);
-
-		if (end) {
+		if (looked & RS_LOOKED_END) {
 			open = 0;
-			c->whole = rs_pipelined(slot, end, cap);
 		} else if (cap >= open || !cap) {
 			rs_count(RS_N_HEAD_CUT);
 			open = 0;
@@ -245,7 +241,7 @@ static __always_inline void rs_capture(struct rs_conn *c, struct rs_scratch *s, 
 		c->head[dir] = open;
 		if (binary)
 			c->nl[dir] = RS_NL_BINARY;
-		if (cap < len)
+		if (cap < len && !(looked & RS_LOOKED_NOCHUNK))
 			rs_tail(slot, pos + len, len);
 		rs_emit_data(s);
 		return;

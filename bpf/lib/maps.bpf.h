@@ -85,7 +85,9 @@ struct rs_scratch {
 	} iov[RS_IOV_WIN];
 	struct rs_cursor {
 		__u32 index, start, done;
-		__u32 all;	 /* rs_gather_all's */
+		__u32 all;  /* rs_gather_all's */
+		__u32 more; /* it ended since it had made its number of steps */
+		__u32 pad_;
 	} cursor;		 /* rs_gather's loop variables */
 	struct rs_frames frames; /* of the connection and direction: see rs_frame */
 	/* what is left to do of the segment: see rs_part */

@@ -9,15 +9,19 @@
 
 #include "emit.bpf.h"
 
-/* Before the record of a transfer. Tells of a wait of cfg.runq_us or more since the last turn. */
-static __always_inline void rs_run_queue(struct rs_conn *c, enum rs_ev_dir dir, __u32 tid)
+/*
+ * Before the record of a transfer of this task (a trusted pointer). Tells of a wait of cfg.runq_us or more since the last
+ * turn.
+ */
+static __always_inline void rs_run_queue(struct rs_conn *c, enum rs_ev_dir dir,
+					 struct task_struct *task)
 {
-	struct task_struct *task = rs_task();
+	__u32 tid = task->pid;
 	__u64 delay;
 
 	if (!rs_cfg.runq_us || c->turn == dir + 1)
 		return;
-	delay = BPF_CORE_READ(task, sched_info.run_delay);
+	delay = task->sched_info.run_delay;
 	if (c->runq_tid == tid && c->turn && delay - c->runq_ns >= (__u64)rs_cfg.runq_us * 1000)
 		rs_emit_fact(c, RS_FACT_RUN_QUEUE, (delay - c->runq_ns) / 1000);
 	c->runq_ns = delay;

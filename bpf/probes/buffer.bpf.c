@@ -43,6 +43,7 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 	 */
 	at_iov = &s->cursor;
 	at_iov->done = 0;
+	at_iov->more = 0;
 	if (!s->loaded || pos < s->start) {
 		at_iov->index = s->mark;
 		at_iov->start = s->mark_start;
@@ -81,11 +82,12 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 		}
 		at_iov->start = start + len;
 		at_iov->index = index + 1;
+		at_iov->more = step == IOV_STEPS - 1;
 	}
 	return at_iov->done;
 }
 
-__noinline int rs_gather_all(__u32 slot, __u32 pos, __u32 want)
+__noinline int rs_gather_all(__u32 slot, __u32 pos, __u32 want, __u32 done)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
 	volatile struct rs_cursor *cur;
@@ -94,16 +96,15 @@ __noinline int rs_gather_all(__u32 slot, __u32 pos, __u32 want)
 		return 0;
 	want = rs_bound(want);
 	cur = &s->cursor; /* for the reason rs_gather has */
-	cur->all = 0;
+	cur->all = done;
 	for (int i = 0; i < 128 / IOV_STEPS; i++) {
-		__u32 first = s->first, done = cur->all, got;
+		__u32 have = cur->all;
 
-		if (done >= want)
+		if (have >= want)
 			break;
-		got = rs_gather(slot, pos + done, want - done, done);
-		if (!got && s->first == first) /* else it is on its way there */
+		cur->all = have + rs_gather(slot, pos + have, want - have, have);
+		if (!cur->more)
 			break;
-		cur->all = done + got;
 	}
 	return rs_bound(cur->all);
 }
@@ -118,22 +119,19 @@ static __always_inline __u64 zero_bytes(__u64 w)
 
 #define BLANK_WINDOW 512 /* bytes looked at by one call; a power of two */
 
-__noinline int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl)
+static __always_inline __u32 blank_in(struct rs_scratch *s, __u32 from, __u32 n, __u32 nl)
 {
-	struct rs_scratch *s = rs_scratch_get(slot);
+	const __u64 *w = (const __u64 *)&s->data[from];
 	__u64 carry = (nl & 1) << 7;
-	const __u64 *w;
 
-	if (!s)
-		return 0;
-	from &= RS_CAP_MAX - BLANK_WINDOW;
-	w = (const __u64 *)&s->data[from];
 	for (__u32 i = 0; i < BLANK_WINDOW / 8; i++) {
 		__u64 lf, end;
 
 		if (from + i * 8 >= n)
 			break;
 		lf = zero_bytes(w[i] ^ EACH_BYTE('\n'));
+		if (!(lf | carry))
+			continue;
 		end = lf | zero_bytes(w[i] ^ EACH_BYTE('\r'));
 		end &= (lf << 8) | carry;
 		if (end) { /* in its lowest marked byte; clang 14 has no __builtin_ctzll for BPF */
@@ -146,7 +144,14 @@ __noinline int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl)
 	return 0;
 }
 
-__noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
+__noinline int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+
+	return s ? blank_in(s, from & (RS_CAP_MAX - BLANK_WINDOW), n, nl) : 0;
+}
+
+__noinline int rs_blank_line(__u32 slot, __u32 from, __u32 n, __u32 nl)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
 
@@ -154,7 +159,7 @@ __noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 		return 0;
 	n = rs_bound(n);
 	*(__u64 *)&s->data[n] = 0; /* what follows is of an earlier record */
-	for (__u32 from = 0; from < RS_CAP_MAX; from += BLANK_WINDOW) {
+	for (__u32 i = 0; i < RS_CAP_MAX / BLANK_WINDOW; i++) {
 		int end;
 
 		if (from >= n)
@@ -162,7 +167,8 @@ __noinline int rs_blank_line(__u32 slot, __u32 n, __u32 nl)
 		end = rs_blank_in(slot, from, n, nl);
 		if (end)
 			return end;
-		nl = s->data[from + BLANK_WINDOW - 1] == '\n';
+		from += BLANK_WINDOW;
+		nl = s->data[rs_bound(from - 1)] == '\n';
 	}
 	return 0;
 }
@@ -202,8 +208,8 @@ __noinline int rs_part(__u32 slot)
 	if (want > s->head)
 		want = s->head;
 	want = rs_clamp(want, RS_CAP_MAX);
-	got = rs_bound(rs_gather_all(slot, s->pos, want));
-	found = s->whole ? 0 : rs_blank_line(slot, got, s->nl);
+	got = rs_bound(rs_gather_all(slot, s->pos, want, 0));
+	found = s->whole ? 0 : rs_blank_line(slot, 0, got, s->nl);
 	s->ev.cap = got;
 	s->ev.tail_len = 0;
 	if (!found && (!got || got >= s->head)) {
@@ -293,7 +299,7 @@ __noinline int rs_frame(__u32 slot)
 		s->mark_start = s->start;
 	}
 	got = rs_clamp(s->rest, FRAME_WINDOW);
-	got = rs_bound(rs_gather_all(slot, s->pos, got));
+	got = rs_bound(rs_gather_all(slot, s->pos, got, 0));
 	f->until = 0;
 	if (!got) {
 		rs_count(RS_N_HEAD_CUT);
@@ -371,22 +377,61 @@ __noinline int rs_is_request(__u32 slot, __u32 from, __u32 n)
 	return 0;
 }
 
-__noinline int rs_begins_message(__u32 slot, __u32 n, __u32 turned)
+static __always_inline bool begins(const struct rs_scratch *s, __u32 slot, __u32 n, bool turned)
 {
-	struct rs_scratch *s = rs_scratch_get(slot);
-	__u8 letter;
-	__u32 w;
+	__u32 w = *(const __u32 *)s->data;
+	__u8 letter = s->data[0] | 0x20;
 
-	if (!s)
-		return 0;
-	w = *(const __u32 *)s->data;
-	letter = s->data[0] | 0x20;
 	if (n < 4)
 		return n && turned;
 	if (!turned)
 		return w == RS_HTTP || rs_is_request(slot, 0, n);
 	return letter >= 'a' && letter <= 'z' && ((w - 0x20202000) & 0x80808000) == 0 &&
 	       (w & 0x80808000) == 0;
+}
+
+/* What stands behind a head that ends at `end`. */
+static __always_inline __u32 behind(const struct rs_scratch *s, __u32 slot, __u32 n, __u32 end)
+{
+	const __u8 *at = &s->data[rs_bound(end)];
+	__u64 cr;
+
+	if (end >= n)
+		return 0;
+	if (*(const __u32 *)s->data != RS_HTTP)
+		return rs_is_request(slot, 0, n) && rs_is_request(slot, end, n) ? RS_LOOKED_ANOTHER
+										: 0;
+	/* The first line of chunked content is short, its spaces and zeros included; that of another head is not always. */
+	if (end + 16 > n || *(const __u32 *)at == RS_HTTP)
+		return 0;
+	cr = zero_bytes(*(const __u64 *)at ^ EACH_BYTE('\r')) |
+	     zero_bytes(*(const __u64 *)(at + 8) ^ EACH_BYTE('\r'));
+	return cr ? 0 : RS_LOOKED_NOCHUNK;
+}
+
+__noinline int rs_look(__u32 slot, __u32 n, __u32 how)
+{
+	struct rs_scratch *s = rs_scratch_get(slot);
+	__u32 found = 0, end, nl = 0;
+
+	if (!s)
+		return 0;
+	n = rs_bound(n);
+	if (how & RS_LOOK_OPEN) {
+		nl = how & RS_LOOK_NL ? 1 : 0;
+	} else {
+		if (!begins(s, slot, n, how & RS_LOOK_TURNED))
+			return 0;
+		found = RS_LOOKED_BEGINS;
+		if (!(how & RS_LOOK_TURNED) && *(const __u32 *)s->data != RS_HTTP)
+			return found | RS_LOOKED_BEHIND;
+	}
+	*(__u64 *)&s->data[n] = 0; /* what follows is of an earlier record */
+	end = blank_in(s, 0, n, nl);
+	if (!end && n > BLANK_WINDOW)
+		end = rs_blank_line(slot, BLANK_WINDOW, n, s->data[BLANK_WINDOW - 1] == '\n');
+	end &= RS_LOOKED_END;
+	return end ? found | end | behind(s, slot, n, end) : found;
 }
 
 __noinline int rs_fastcgi_head(__u32 slot, __u32 n)

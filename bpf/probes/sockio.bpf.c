@@ -14,10 +14,9 @@
 #include "lib/wanted.bpf.h"
 
 /* Finds the bytes. False: they cannot be known (counted). */
-static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
+static __always_inline bool locate(struct rs_scratch *s, struct sock *sk, struct task_struct *task,
+				   struct pt_regs *regs)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs;
 	enum rs_sys_kind kind;
 	struct file *file;
 
@@ -29,7 +28,6 @@ static __always_inline bool locate(struct rs_scratch *s, struct sock *sk)
 		rs_count(RS_N_NODATA_URING);
 		return false;
 	}
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	kind = rs_sys_kind(rs_sys_nr(regs));
 	/*
 	 * A receive that io_uring armed completes at the end of whatever system call the thread is in:
@@ -79,11 +77,9 @@ static __always_inline void catch_up(struct rs_conn *c, struct rs_scratch *s, __
 static __always_inline void sequence(struct rs_conn *c, struct rs_scratch *s, struct sock *sk,
 				     struct rs_segment *seg, __u32 tid)
 {
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct tcp_sock *tp = rs_cast(struct tcp_sock, sk);
 	__u32 read;
 
-	if (!tp)
-		return;
 	read = seq_read(sk, tp);
 	if (seg->dir == RS_DIR_OUT) {
 		seg->seq = tp->write_seq - seg->len;
@@ -116,10 +112,11 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 				     int flags)
 {
 	enum rs_sock_kind kind = rs_sock_kind(sk);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct rs_segment seg = { .len = ret, .dir = dir };
-	__u32 tgid = pid_tgid >> 32;
+	struct task_struct *task;
 	struct rs_scratch *s;
+	struct pt_regs *regs;
+	__u32 tgid, tid;
 	struct rs_conn *c;
 
 	if (!*(volatile __u32 *)&rs_active)
@@ -130,6 +127,9 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 		return;
 	}
 	c = bpf_sk_storage_get(&rs_sk, sk, NULL, 0);
+	task = bpf_get_current_task_btf();
+	tgid = task->tgid;
+	tid = task->pid;
 	if (ret <= 0) {
 		if (c && ret == 0 && dir == RS_DIR_IN)
 			rs_end_of_stream(c, sk, tgid);
@@ -148,7 +148,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	if (!s)
 		return;
 	if (!c) {
-		if (((struct task_struct *)bpf_get_current_task_btf())->flags & PF_KTHREAD)
+		if (task->flags & PF_KTHREAD)
 			return;
 		c = bpf_sk_storage_get(&rs_sk, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 		if (!c) {
@@ -168,17 +168,17 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 		rs_emit_open(c, sk, s->wake);
 		s->wake = BPF_RB_NO_WAKEUP;
 	}
-	rs_run_queue(c, dir, (__u32)pid_tgid);
+	rs_run_queue(c, dir, task);
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	s->ev.tgid = tgid;
-	s->ev.tid = (__u32)pid_tgid;
-	s->ev.slept = rs_slept();
-	s->ev.task =
-		rs_go_current(tgid, (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()));
+	s->ev.tid = tid;
+	s->ev.slept = task->nvcsw;
+	s->ev.task = rs_go_current(tgid, regs);
 	if (s->ev.task && dir == RS_DIR_IN)
 		rs_go_mark(tgid, s->ev.task);
 	if (c->tcp)
-		sequence(c, s, sk, &seg, (__u32)pid_tgid);
-	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk);
+		sequence(c, s, sk, &seg, tid);
+	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk, task, regs);
 	if (rs_tls_segment(c, s, slot, &seg))
 		rs_tls_cipher(c, s, slot, &seg);
 	else

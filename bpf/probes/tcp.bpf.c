@@ -72,24 +72,39 @@ int BPF_PROG(rs_tcp_reset_out, const struct sock *sk)
 	return 0;
 }
 
+/* A segment with this header says that its sender has no room to receive. */
+static __always_inline void no_window(const struct sock *sk, const struct tcphdr *th)
+{
+	struct rs_conn *c;
+
+	/* A reset has none either. */
+	if (sk->__sk_common.skc_state != TCP_ESTABLISHED || BPF_CORE_READ_BITFIELD_PROBED(th, rst))
+		return;
+	c = rs_conn_find(sk);
+	if (c)
+		rs_emit_fact(c, RS_FACT_ZERO_WINDOW, 0);
+}
+
 /*
  * A segment arrived: has the peer no room to receive? skb->data is at its TCP header. Per segment, after receive
- * offload: nothing is looked up but for those that say so.
+ * offload: nothing is called but for those that say so.
  */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(rs_tcp_window, struct sock *sk, const struct sk_buff *skb)
 {
+	if (!rs_cast(const struct tcphdr, skb->data)->window)
+		no_window(sk, (const struct tcphdr *)skb->data);
+	return 0;
+}
+
+/* For kernels before 6.2: see rs_cast. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(rs_tcp_window_old, struct sock *sk, const struct sk_buff *skb)
+{
 	const struct tcphdr *th = (const struct tcphdr *)skb->data;
-	struct rs_conn *c;
 	__u16 window;
 
-	if (bpf_probe_read_kernel(&window, sizeof(window), &th->window) || window)
-		return 0;
-	/* A reset has none either. */
-	if (sk->__sk_common.skc_state != TCP_ESTABLISHED || BPF_CORE_READ_BITFIELD_PROBED(th, rst))
-		return 0;
-	c = rs_conn_find(sk);
-	if (c)
-		rs_emit_fact(c, RS_FACT_ZERO_WINDOW, 0);
+	if (!bpf_probe_read_kernel(&window, sizeof(window), &th->window) && !window)
+		no_window(sk, th);
 	return 0;
 }

@@ -254,6 +254,10 @@ static bool is_variant(int probe, const struct rs_kernel_btf *btf)
 		return !fetch;
 	case RS_PROBE_rs_sys_exit_old:
 		return fetch;
+	case RS_PROBE_rs_tcp_window:
+		return !rs_kernel_btf_has(btf, "bpf_rdonly_cast");
+	case RS_PROBE_rs_tcp_window_old:
+		return rs_kernel_btf_has(btf, "bpf_rdonly_cast");
 	case RS_PROBE_rs_sock_send_in:
 	case RS_PROBE_rs_sock_recv_in:
 	case RS_PROBE_rs_sys_exit_in:
