@@ -47,6 +47,32 @@ static __always_inline struct file *rs_fd_socket(struct task_struct *task, __u32
 	return file;
 }
 
+/*
+ * The same for the current task (a trusted pointer: 5.11), whose table is read in place. *ret_inode: the file's. With direct
+ * false, a constant, it is for any kernel.
+ */
+static __always_inline struct file *rs_fd_socket_here(struct task_struct *task, __u32 fd,
+						      struct inode **ret_inode, bool direct)
+{
+	struct fdtable *fdt;
+	struct file *file = NULL;
+
+	if (direct) {
+		fdt = task->files->fdt;
+		if (fd >= fdt->max_fds ||
+		    bpf_probe_read_kernel(&file, sizeof(file), fdt->fd + fd) || !file)
+			return NULL;
+	} else {
+		fdt = BPF_CORE_READ(task, files, fdt);
+		if (fd >= BPF_CORE_READ(fdt, max_fds) ||
+		    bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(fdt, fd) + fd) ||
+		    !file)
+			return NULL;
+	}
+	*ret_inode = BPF_CORE_READ(file, f_inode);
+	return (BPF_CORE_READ(*ret_inode, i_mode) & S_IFMT) == S_IFSOCK ? file : NULL;
+}
+
 static __always_inline struct sock *rs_file_sock(struct file *file)
 {
 	struct socket *sock = BPF_CORE_READ(file, private_data);

@@ -97,15 +97,16 @@ static __always_inline __u32 recv_flags(struct pt_regs *regs, __u32 nr)
 static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys_kind kind,
 				     __u32 slot, bool fetch)
 {
-	__u32 nr = rs_sys_nr(regs), flags, tgid;
-	struct task_struct *task = rs_task();
+	__u32 nr = rs_sys_nr(regs), flags, tgid, tid;
 	struct rs_segment seg = {};
+	struct task_struct *task;
+	struct inode *inode;
 	enum rs_sock_kind sort;
 	struct rs_scratch *s;
 	struct rs_conn *c;
 	struct file *file;
 	struct sock *sk;
-	__u64 pid_tgid;
+	__u64 ino;
 
 	seg.dir = rs_sys_dir(nr);
 	if (ret == 0 && seg.dir == RS_DIR_OUT && kind != RS_SYS_SPLICE)
@@ -114,18 +115,28 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	if (flags &
 	    (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)) /* not, or not yet, taken from the stream */
 		return;
-	pid_tgid = bpf_get_current_pid_tgid();
-	tgid = pid_tgid >> 32;
-	if (tgid == rs_cfg.self_tgid || !*(volatile __u32 *)&rs_active)
+	if (!*(volatile __u32 *)&rs_active)
 		return;
-	file = rs_fd_socket(task, kind == RS_SYS_SPLICE ? rs_sys_arg2(regs) : rs_sys_arg0(regs));
+	if (fetch) { /* 5.12, so it has what 5.11 has */
+		task = bpf_get_current_task_btf();
+		tgid = task->tgid;
+		tid = task->pid;
+	} else {
+		task = rs_task();
+		tgid = bpf_get_current_pid_tgid() >> 32;
+		tid = (__u32)bpf_get_current_pid_tgid();
+	}
+	if (tgid == rs_cfg.self_tgid)
+		return;
+	file = rs_fd_socket_here(
+		task, kind == RS_SYS_SPLICE ? rs_sys_arg2(regs) : rs_sys_arg0(regs), &inode, fetch);
 	if (!file && kind == RS_SYS_SPLICE) {
-		file = rs_fd_socket(task, rs_sys_arg0(regs));
+		file = rs_fd_socket_here(task, rs_sys_arg0(regs), &inode, fetch);
 		seg.dir = RS_DIR_IN;
 	}
 	if (!file)
 		return;
-	if (rs_task_compat_any(task)) {
+	if (fetch ? rs_task_compat(task) : rs_task_compat_any(task)) {
 		rs_count(RS_N_NODATA_COMPAT);
 		return;
 	}
@@ -142,14 +153,15 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	seg.len = ret;
 	if (kind == RS_SYS_MMSG)
 		seg.len = mmsg_bytes(regs, ret);
-	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), 0, 0, 0);
+	ino = BPF_CORE_READ(inode, i_ino);
+	c = get(sk, ino, 0, 0, 0);
 	if (!rs_wanted(c, tgid, sk, sort)) {
 		if (c)
 			rs_take(&c->off[seg.dir & 1], seg.len, fetch);
 		return;
 	}
 	if (!c && seg.len)
-		c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 0, 1);
+		c = get(sk, ino, sort == RS_SOCK_TCP, 0, 1);
 	if (!c)
 		return;
 	if (!seg.len) {
@@ -178,8 +190,8 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 		s->wake = BPF_RB_NO_WAKEUP;
 	}
 	s->ev.tgid = tgid;
-	s->ev.tid = (__u32)pid_tgid;
-	s->ev.slept = rs_slept();
+	s->ev.tid = tid;
+	s->ev.slept = fetch ? task->nvcsw : rs_slept();
 	s->ev.task = rs_go_current(tgid, regs);
 	if (s->ev.task && seg.dir == RS_DIR_IN)
 		rs_go_mark(tgid, s->ev.task);
