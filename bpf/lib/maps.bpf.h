@@ -5,7 +5,7 @@
 
 #include "base.bpf.h"
 
-#define RS_IOV_WIN 8 /* iovecs read from user memory at a time; power of two */
+#define RS_IOV_WIN 4 /* iovecs read from user memory at a time; power of two */
 
 /*
  * HTTP/2's frames in one direction, from its first byte on. Of a large DATA frame the content is not copied, but

@@ -5,7 +5,7 @@
 #include "lib/thread_ctx.bpf.h"
 
 #define IOV_STEPS                                                                                  \
-	16 /* iovecs looked at by one call, more than a window; the next call begins at the last window */
+	8 /* iovecs looked at by one call, more than a window; the next call begins at the last window */
 
 static __always_inline int load_window(struct rs_scratch *s, __u32 index, __u32 start)
 {
@@ -119,19 +119,22 @@ static __always_inline __u64 zero_bytes(__u64 w)
 
 #define BLANK_WINDOW 512 /* bytes looked at by one call; a power of two */
 
-static __always_inline __u32 blank_in(struct rs_scratch *s, __u32 from, __u32 n, __u32 nl)
+__noinline int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl)
 {
-	const __u64 *w = (const __u64 *)&s->data[from];
+	struct rs_scratch *s = rs_scratch_get(slot);
 	__u64 carry = (nl & 1) << 7;
+	const __u64 *w;
 
+	if (!s)
+		return 0;
+	from &= RS_CAP_MAX - BLANK_WINDOW;
+	w = (const __u64 *)&s->data[from];
 	for (__u32 i = 0; i < BLANK_WINDOW / 8; i++) {
 		__u64 lf, end;
 
 		if (from + i * 8 >= n)
 			break;
 		lf = zero_bytes(w[i] ^ EACH_BYTE('\n'));
-		if (!(lf | carry))
-			continue;
 		end = lf | zero_bytes(w[i] ^ EACH_BYTE('\r'));
 		end &= (lf << 8) | carry;
 		if (end) { /* in its lowest marked byte; clang 14 has no __builtin_ctzll for BPF */
@@ -142,13 +145,6 @@ static __always_inline __u32 blank_in(struct rs_scratch *s, __u32 from, __u32 n,
 		carry = lf >> 56;
 	}
 	return 0;
-}
-
-__noinline int rs_blank_in(__u32 slot, __u32 from, __u32 n, __u32 nl)
-{
-	struct rs_scratch *s = rs_scratch_get(slot);
-
-	return s ? blank_in(s, from & (RS_CAP_MAX - BLANK_WINDOW), n, nl) : 0;
 }
 
 __noinline int rs_blank_line(__u32 slot, __u32 from, __u32 n, __u32 nl)
@@ -427,7 +423,7 @@ __noinline int rs_look(__u32 slot, __u32 n, __u32 how)
 			return found | RS_LOOKED_BEHIND;
 	}
 	*(__u64 *)&s->data[n] = 0; /* what follows is of an earlier record */
-	end = blank_in(s, 0, n, nl);
+	end = rs_blank_in(slot, 0, n, nl);
 	if (!end && n > BLANK_WINDOW)
 		end = rs_blank_line(slot, BLANK_WINDOW, n, s->data[BLANK_WINDOW - 1] == '\n');
 	end &= RS_LOOKED_END;
