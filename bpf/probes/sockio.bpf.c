@@ -13,6 +13,15 @@
 #include "lib/tls.bpf.h"
 #include "lib/wanted.bpf.h"
 
+/*
+ * Has the task used io_uring? To read a pointer through a trusted one, the verifier looks through the names of all of the
+ * kernel's types, several times on each way that leads here: a quarter of a start.
+ */
+static __always_inline bool has_uring(struct task_struct *task)
+{
+	return rs_cast(struct task_struct, task)->io_uring;
+}
+
 /* Finds the bytes. False: they cannot be known (counted). */
 static __always_inline bool locate(struct rs_scratch *s, struct sock *sk, struct task_struct *task,
 				   struct pt_regs *regs)
@@ -33,7 +42,7 @@ static __always_inline bool locate(struct rs_scratch *s, struct sock *sk, struct
 	 * A receive that io_uring armed completes at the end of whatever system call the thread is in:
 	 * the arguments are then another transfer's.
 	 */
-	if (task->io_uring) {
+	if (has_uring(task)) {
 		file = kind == RS_SYS_NONE ? NULL : rs_fd_socket(task, rs_sys_arg0(regs));
 		if (!file || rs_file_sock(file) != sk) {
 			rs_count(RS_N_NODATA_URING);
@@ -101,7 +110,7 @@ static __always_inline void datagram(struct sock *sk, __u32 slot, int len)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	enum rs_sys_kind kind = rs_sys_kind(rs_sys_nr(regs));
 
-	if (rs_task_compat(task) || task->io_uring || task->flags & PF_IO_WORKER)
+	if (rs_task_compat(task) || has_uring(task) || task->flags & PF_IO_WORKER)
 		return;
 	if (kind == RS_SYS_MMSG && rs_sys_arg2(regs) != 1)
 		return;
