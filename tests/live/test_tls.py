@@ -170,6 +170,26 @@ class Tls(TlsTest):
         self.assert_same(spans.where(SERVER, {server.pid}, "/serv").triples(), wants("serv", 6), "gnutls-serv")
         self.assert_same(spans.where(CLIENT, None, "/cli").triples(), wants("cli", 6), "gnutls-cli")
 
+    @can("gnutls-serv", "gnutls-cli")
+    def test_gnutls_load(self):
+        """A server with eight connections at once, each with its handshake; sixteen clients at once."""
+        port, web, many = free_port(), self.nginx(), 100
+        server = self.place.spawn(["gnutls-serv", "--http", "-p", str(port), "--x509certfile", self.cert, "--x509keyfile", self.key,
+                                   "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(port, server)
+        agent = self.agent("--port", str(port), "--port", str(web))
+        load = self.place.spawn(["curl", "-skZ", "--parallel-max", "8", "-o", "/dev/null", f"https://127.0.0.1:{port}/load[0-{many - 1}]"],
+                                stderr=subprocess.DEVNULL)
+        clients = [subprocess.Popen(["gnutls-cli", "--no-ca-verification", "-p", str(web), "127.0.0.1"], stdin=subprocess.PIPE,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(16)]
+        for i, client in enumerate(clients):
+            client.communicate(b"GET /cli%d HTTP/1.0\r\n\r\n" % i, timeout=30 * SLOW)
+        self.assertEqual(load.wait(60 * SLOW), 0)
+        spans = agent.stop()
+        self.assert_same(spans.where(SERVER, {server.pid}, "/load").triples(), wants("load", many), "gnutls-serv")
+        self.assert_same(spans.where(CLIENT, {load.pid}, "/load").triples(), wants("load", many), "curl")
+        self.assert_same(spans.where(CLIENT, None, "/cli").triples(), wants("cli", 16), "gnutls-cli")
+
     def test_bio(self):
         """Reads through BIO_f_ssl, which calls neither SSL_read nor SSL_read_ex."""
         port = free_port()
