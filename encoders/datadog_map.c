@@ -78,6 +78,45 @@ static void chunk_learn(struct dd_map *m, struct dd_chunk *c)
 		c->origin = dd_plain(rs_utf8_limit(dd_slot_str(m, DD_ORIGIN), DD_MAX_NAME));
 }
 
+/* A field's value in tracestate's dd= member (Datadog, "W3C trace context"): s:2;t.dm:-4. Empty: not there. */
+static struct str dd_state(struct str state, struct str name)
+{
+	while (state.len) {
+		struct str member, key, field;
+
+		state = str_cut(state, ',', &member);
+		member = str_cut(str_trim(member), '=', &key);
+		while (str_eq(key, STR("dd")) && member.len) {
+			member = str_cut(member, ';', &field);
+			field = str_cut(field, ':', &key);
+			if (str_eq(key, name))
+				return str_trim(field);
+			key = STR("dd");
+		}
+	}
+	return STR_NONE;
+}
+
+/*
+ * The priority that Datadog's tracers sent with the context, and who decided it. Where the sampled flag says
+ * otherwise, somebody in between has decided anew.
+ */
+static void chunk_inherits(struct dd_chunk *c, const struct rs_span *s)
+{
+	struct str text = dd_state(s->trace_state, STR("s"));
+	bool minus = text.len && text.ptr[0] == '-';
+	uint64_t v;
+
+	if (!str_u64(minus ? str_from(text, 1) : text, &v) || v > 127)
+		return;
+	if ((s->flags & 1) != (!minus && v > 0))
+		return;
+	c->has_priority = true;
+	c->priority = minus ? -(int32_t)v : (int32_t)v;
+	if (!c->dm.s.len)
+		c->dm = dd_plain(rs_utf8_limit(dd_state(s->trace_state, STR("t.dm")), DD_MAX_NAME));
+}
+
 #define CHUNK_SLOTS                                                                                \
 	(DD_BIT(SAMPLING_PRIORITY_V1) | DD_BIT(SAMPLING_PRIORITY) | DD_BIT(P_DM) | DD_BIT(ORIGIN))
 
@@ -143,6 +182,8 @@ bool dd_chunk_begin(struct dd_map *m, const struct rs_chunk *of)
 		return false;
 	if (m->present & CHUNK_SLOTS)
 		chunk_learn(m, c);
+	if (!c->has_priority && first->s->trace_state.len)
+		chunk_inherits(c, first->s);
 	if (!c->has_priority && !dd_is_datadogs(m)) {
 		c->has_priority = true;
 		c->priority = 1;

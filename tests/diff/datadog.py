@@ -10,6 +10,7 @@ ringspan.
 import base64
 import json
 import math
+import re
 
 import msgpack
 
@@ -546,6 +547,16 @@ def expected(version, rs, ss, s):
             "error": int(s["status"] == 2), "meta": meta, "metrics": metrics}
 
 
+def inherited(span):
+    """(priority, decision maker) of tracestate's dd= member, unless the sampled flag says otherwise."""
+    members = dict(m.strip().split("=", 1) for m in text(span["state"]).split(",") if "=" in m)
+    fields = dict(f.split(":", 1) for f in members.get("dd", "").split(";") if ":" in f)
+    if not re.fullmatch(r"-?[0-9]+", fields.get("s", "")) or abs(int(fields["s"])) > 127:
+        return None, ""
+    n = int(fields["s"])
+    return (n, fields.get("t.dm", "")) if (n > 0) == bool(span["flags"] & 1) else (None, "")
+
+
 def expected_chunks(version, batch):
     """[(trace id, priority, dm, [(rs, ss, span)])], in order."""
     out = []
@@ -560,6 +571,8 @@ def expected_chunks(version, batch):
                 n = number(Attrs(s["attrs"], []).any("sampling.priority"))
                 if n is not None and priority is None:
                     priority, dm = int(n), "-4" if n > 0 else ""
+            if priority is None:
+                priority, dm = inherited(spans[0][2])
             if priority is None and not is_datadogs(spans[0][2]):
                 priority, dm = 1, "-9"
             out.append((tid, priority, dm, spans))

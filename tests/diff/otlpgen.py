@@ -170,7 +170,7 @@ class Gen:
                 attrs.append((k, v))
         many = r.random() < 0.05
         return {"trace_id": trace_id, "span_id": self.ident(8), "parent": self.ident(8) if r.random() < 0.6 else b"",
-                "state": r.choice([b"", b"", b"dd=s:1;o:rum,x=y"]), "flags": r.choice([0, 1, 0x101, 0x301]), "name": self.text() or b"n",
+                "state": r.choice([b"", b"", b"dd=s:1;o:rum,x=y", b"x=y, dd=o:rum;t.dm:-4;s:2", b"dd=s:-1", b"dd=s:1x", b"dd=s:200", b"xdd=s:2"]), "flags": r.choice([0, 1, 0x101, 0x301]), "name": self.text() or b"n",
                 "kind": r.randrange(6), "start": start, "end": start + r.choice([0, 1, 999, 1000, 1500, r.randrange(10**9)]), "attrs": attrs,
                 "events": [self.event() for _ in range(r.randrange(20, 60) if many else r.choice([0, 0, 1, 3]))],
                 "links": [self.link() for _ in range(r.randrange(100, 300) if many else r.choice([0, 0, 1, 2]))],

@@ -164,7 +164,7 @@ static struct str list_member(struct str list, char sep, struct str key)
 	return found;
 }
 
-bool rs_sentry_parse(struct str header, struct str baggage, struct rs_wire_ctx *ret)
+bool rs_sentry_parse(struct str header, struct str sampled, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_SENTRY, .flags = RS_TRACE_SAMPLED };
 	struct str h = str_trim(header), decision = str_from(h, 49);
@@ -175,8 +175,7 @@ bool rs_sentry_parse(struct str header, struct str baggage, struct rs_wire_ctx *
 	if (decision.len && !str_eq(decision, STR("-0")) && !str_eq(decision, STR("-1")))
 		return false;
 	/* No decision in the header: the one its sender froze into the baggage, if any. */
-	if (decision.len ? decision.ptr[1] == '0'
-			 : str_eq(list_member(baggage, ',', STR("sentry-sampled")), STR("false")))
+	if (decision.len ? decision.ptr[1] == '0' : str_eq(sampled, STR("false")))
 		c.flags = 0;
 	*ret = c;
 	return true;
@@ -238,7 +237,6 @@ bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str prio
 	bool any;
 	int p;
 
-	str_cut(trace_id, ',', &trace_id);
 	if (!str_u64(str_trim(trace_id), &trace) || !trace ||
 	    !str_u64(str_trim(parent_id), &span) || !span || !dd_priority(priority, &p))
 		return false;
@@ -267,6 +265,23 @@ static struct str only(const struct rs_msg *m, uint16_t id)
 	return v;
 }
 
+/* A member of baggage, which may stand in several headers. One that is there twice is not to be relied on. */
+static struct str baggage_member(const struct rs_msg *m, struct str key)
+{
+	struct str found = STR_NONE;
+
+	for (unsigned i = 0; i < m->nfields; i++) {
+		struct str v = m->fields[i].id == RS_F_BAGGAGE
+				       ? list_member(m->fields[i].value, ',', key)
+				       : STR_NONE;
+
+		if (found.ptr && v.ptr)
+			return STR_NONE;
+		found = v.ptr ? v : found;
+	}
+	return found;
+}
+
 static bool extract(enum rs_propagator format, const struct rs_msg *m, struct rs_wire_ctx *ret)
 {
 	switch (format) {
@@ -284,7 +299,8 @@ static bool extract(enum rs_propagator format, const struct rs_msg *m, struct rs
 	case RS_PROP_JAEGER:
 		return rs_jaeger_parse(only(m, RS_F_UBER_TRACE_ID), ret);
 	case RS_PROP_SENTRY:
-		return rs_sentry_parse(only(m, RS_F_SENTRY_TRACE), only(m, RS_F_BAGGAGE), ret);
+		return rs_sentry_parse(only(m, RS_F_SENTRY_TRACE),
+				       baggage_member(m, STR("sentry-sampled")), ret);
 	case RS_PROP_XRAY:
 		return rs_xray_parse(only(m, RS_F_AMZN_TRACE_ID), ret);
 	case RS_PROP_COUNT:

@@ -74,7 +74,8 @@ size_t rs_context_state(const struct rs_msg *m, const struct rs_wire_ctx *c,
 bool rs_traceparent_parse(struct str header, struct rs_wire_ctx *ret);
 bool rs_b3_parse(struct str header, struct rs_wire_ctx *ret);
 bool rs_jaeger_parse(struct str header, struct rs_wire_ctx *ret);
-bool rs_sentry_parse(struct str header, struct str baggage, struct rs_wire_ctx *ret);
+/* sampled: baggage's sentry-sampled, or empty. */
+bool rs_sentry_parse(struct str header, struct str sampled, struct rs_wire_ctx *ret);
 bool rs_xray_parse(struct str header, struct rs_wire_ctx *ret);
 bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority,
 		      struct str tags, struct rs_wire_ctx *ret);
