@@ -173,6 +173,21 @@ static void pid_namespace(struct list *l)
 	       : "not the host's: process ids would not match; start the container with hostPID / --pid=host");
 }
 
+/* What AppArmor and SELinux give containers hides other processes, whatever the capabilities are. */
+static void confinement(struct list *l)
+{
+	char label[96];
+
+	first_line("/proc/self/attr/current", label, sizeof(label));
+	if (strstr(label, "(enforce)") || strstr(label, ":container_t:") ||
+	    strstr(label, ":container_init_t:"))
+		add(l, "confinement", false, false,
+		    "%s: other processes' programs and TLS are hidden; run unconfined (docs/deploy.md)",
+		    label);
+	else
+		add(l, "confinement", false, true, "%s", *label ? label : "none");
+}
+
 static void statistics(struct list *l)
 {
 	char line[32];
@@ -217,6 +232,7 @@ size_t rs_kernel_features(struct rs_feature *ret, size_t max)
 		tracepoints(&l, &btf);
 	sockmap(&l);
 	pid_namespace(&l);
+	confinement(&l);
 	statistics(&l);
 	rs_kernel_btf_release(&btf);
 	return l.n;
