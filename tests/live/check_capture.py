@@ -59,19 +59,19 @@ class Capture:
         self.proc.stdin.write(text.encode() + b"\n")
         self.proc.stdin.flush()
         with self.arrived:
-            self.arrived.wait_for(lambda: any(r["type"] == "done" for r in self.replies), 20)
+            self.arrived.wait_for(lambda: any(r["type"] == "done" for r in self.replies), 120)
             return list(self.replies)
 
     def wait(self, found):
         """Until found(records so far) is true."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: found(self.lines), 20), "the record did not come"
+            assert self.arrived.wait_for(lambda: found(self.lines), 120), "the record did not come"
             return list(self.lines)
 
     def records(self):
         self.proc.stdin.close()
-        self.reader.join(30)
-        self.proc.wait(30)
+        self.reader.join(120)
+        self.proc.wait(120)
         assert self.proc.returncode == 0, self.proc.stderr.read().decode()
         self.end = self.lines[-1]
         assert self.end["type"] == "end"
@@ -725,7 +725,7 @@ def test_ring_full(backend):
     server.close()
     os.kill(cap.proc.pid, signal.SIGCONT)
     cap.proc.stdin.close()
-    cap.reader.join(30)
+    cap.reader.join(120)
     end = cap.lines[-1]
     cap.proc.wait()
     recs = cap.lines[:-1]

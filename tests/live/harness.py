@@ -160,10 +160,10 @@ class Agent:
             raise Failure(f"status: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
-    def losses(self):
+    def losses(self, no_loss=NO_LOSS):
         """What the ledger calls lost and is not zero: name -> count."""
         return {f"{row['stage']}.{row['name']}": row["value"] for row in self.status()["ledger"]
-                if row["kind"] == "dropped" and row["value"] and (row["stage"], row["name"]) not in NO_LOSS}
+                if row["kind"] == "dropped" and row["value"] and (row["stage"], row["name"]) not in no_loss}
 
     def settle(self, limit=6):
         """Give it time to write what the traffic so far gives; other traffic may go on for ever. No verdict may hang on it:

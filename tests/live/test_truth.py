@@ -28,6 +28,7 @@ class Truth(LiveTest):
                 part += 1
         agent.settle()
         self.assert_nothing_lost(agent)
+        dropped = agent.losses(no_loss=())
         spans = agent.stop()
         rows = nginx.log.rows()
         self.measured(f"{len(rows)} requests, {complete} complete responses, {len(spans)} spans")
@@ -43,17 +44,19 @@ class Truth(LiveTest):
         clients = spans.where(CLIENT, pids)
         broken = clients.where(test=lambda s: s.error is not None and not s.error.isdigit())
         whole = clients.where(test=lambda s: s.error is None or s.error.isdigit())
-        self.assertEqual(len(whole), complete, "client spans with a whole response, against wrk's own count")
+        ends = collections.Counter((s.target.split("?")[-1].split(".")[0], s.pid, s.error) for s in broken)
+        self.assertEqual(len(whole), complete, f"client spans with a whole response, against wrk's own count; others: {ends}, {dropped}; "
+                         f"no client span: {list((nginx.log.triples() - clients.triples()).items())[:20]}")
         self.assert_none(whole.triples() - nginx.log.triples(), "client spans that the server does not know")
         depth = max(how.get("depth", 1) for how in rounds)
         self.assertLessEqual(len(broken), 16 * depth * len(pids), "requests in flight when wrk stopped")
         return spans
 
     def test_wrk_keepalive_close_and_pipelined(self):
-        self.check_nginx([{"at_least": 80000}, {"at_least": 20000, "close": True}, {"at_least": 8000, "depth": 8}])
+        self.check_nginx([{"at_least": 20000}, {"at_least": 5000, "close": True}, {"at_least": 4000, "depth": 8}])
 
     def test_wrk_syscall_backend(self):
-        self.check_nginx([{"at_least": 10000}, {"at_least": 3000, "close": True}, {"at_least": 5000, "depth": 8}],
+        self.check_nginx([{"at_least": 5000}, {"at_least": 3000, "close": True}, {"at_least": 3000, "depth": 8}],
                          "--capture", "syscall")
 
     def test_run_exporter_file(self):
