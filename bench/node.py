@@ -10,6 +10,7 @@ connections). Fails when something was lost or a span is missing.
 import argparse
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -55,13 +56,14 @@ def measure(args, load, processes, connections, port):
             work.stdin.write("\n")
             work.stdin.flush()
             most = {"rss": 0, "maps": 0}
-            while work.poll() is None:
+            while not select.select([work.stdout], [], [], 1)[0]:
                 o = status(sock)
                 most = {"rss": max(most["rss"], o["usage"]["rss_bytes"]), "maps": max(most["maps"], o["usage"]["map_bytes"])}
-                time.sleep(1)
-            sent, answered, late, took, load_cpu = work.stdout.read().split()
+            sent, answered, late, took, load_cpu = work.stdout.readline().split()
             time.sleep(1)
             after = status(sock)
+            work.stdin.close()
+            work.wait(60)
         finally:
             for p in (agent, work):
                 if p and p.poll() is None:

@@ -2,8 +2,9 @@
 /*
  * node_load — a node's worth of processes: SERVERS processes that answer on a port each, CLIENTS that keep
  * CONNS connections open to them and ask RATE times a second in all, in turn on each connection, for SECONDS.
- * Prints "ready" when all connections stand, waits for a line, then asks; ends with
+ * Prints "ready" when all connections stand, waits for a line, then asks; prints
  *   sent answered late seconds cpu_ns
+ * and keeps the connections until its input ends, so that what asking cost can be looked at before what closing costs.
  * late: requests that could not be sent when they were due, because the connection still waited or the process
  * had no turn; they are sent later. cpu_ns: of all processes, while they asked.
  */
@@ -36,7 +37,8 @@
 
 struct shared {
 	atomic_ulong connected, sent, answered, late, cpu_ns;
-	atomic_bool go;
+	atomic_int done; /* processes that have asked or answered all */
+	atomic_bool go, over;
 };
 
 static struct shared *shared;
@@ -80,6 +82,16 @@ static void on_term(int signo)
 	ended = 1;
 }
 
+/* All was asked or answered: the process keeps its connections until everybody has. */
+static void finish(void)
+{
+	atomic_fetch_add(&shared->cpu_ns, cpu() - cpu_before);
+	atomic_fetch_add(&shared->done, 1);
+	while (!atomic_load(&shared->over))
+		usleep(10000);
+	exit(0);
+}
+
 static void server(int i)
 {
 	struct sockaddr_in sin = address(i);
@@ -117,8 +129,7 @@ static void server(int i)
 				close(fd);
 		}
 	}
-	atomic_fetch_add(&shared->cpu_ns, cpu() - cpu_before);
-	exit(0);
+	finish();
 }
 
 static int connect_to(int i)
@@ -191,8 +202,18 @@ static void client(int c)
 	atomic_fetch_add(&shared->sent, sent);
 	atomic_fetch_add(&shared->answered, answered);
 	atomic_fetch_add(&shared->late, late);
-	atomic_fetch_add(&shared->cpu_ns, cpu() - cpu_before);
-	exit(0);
+	finish();
+}
+
+/* False: one that could not do its part ends all. */
+static bool wait_done(int n)
+{
+	while (atomic_load(&shared->done) < n) {
+		if (waitpid(-1, NULL, WNOHANG) > 0)
+			return false;
+		usleep(1000);
+	}
+	return true;
 }
 
 int main(int argc, char **argv)
@@ -244,14 +265,20 @@ int main(int argc, char **argv)
 		die("read");
 	start = now();
 	atomic_store(&shared->go, true);
-	for (int i = 0; i < clients; i++)
-		waitpid(pid[servers + i], NULL, 0);
+	if (!wait_done(clients))
+		return 1;
 	start = now() - start;
 	for (int i = 0; i < servers; i++)
 		kill(pid[i], SIGTERM);
-	for (int i = 0; i < servers; i++)
-		waitpid(pid[i], NULL, 0);
+	if (!wait_done(clients + servers))
+		return 1;
 	printf("%lu %lu %lu %.3f %lu\n", atomic_load(&shared->sent), atomic_load(&shared->answered),
 	       atomic_load(&shared->late), (double)start / 1e9, atomic_load(&shared->cpu_ns));
+	fflush(stdout);
+	while (read(STDIN_FILENO, &c, 1) > 0)
+		;
+	atomic_store(&shared->over, true);
+	while (wait(NULL) > 0)
+		;
 	return 0;
 }
