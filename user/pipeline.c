@@ -214,7 +214,11 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 
 	if (o->has_request && !pl->done) {
 		pl->n.v[RS_C_TRACE_EXCHANGES]++;
-		p = rs_procs_get(&pl->procs, o->x.tgid, 0, 0, STR_NONE);
+		p = rs_pl_proc_of(o);
+		if (p)
+			p->used = true;
+		else
+			p = rs_procs_get(&pl->procs, o->x.tgid, 0, 0, STR_NONE);
 		if (p) {
 			rs_procs_follow(&pl->procs, p);
 			rs_procs_settle(&pl->procs, p);
@@ -571,25 +575,40 @@ static void show(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 		pl->watch.record(pl->watch.arg, c, ev);
 }
 
-/* First its place in the table; two records later that is there, and says where the connection is. */
+/*
+ * First the places in the tables; two records later these are there, and say where connection and thread are; one
+ * later the connection is there, and says where the process is.
+ */
 void rs_pipeline_ahead(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 {
 	const struct rs_ev_data *data = (const void *)ev;
 	const struct rs_ev_fact *fact = (const void *)ev;
-	unsigned i = pl->nahead++ % 2;
+	unsigned n = pl->nahead++;
+	typeof(pl->ahead[0]) *first = &pl->ahead[n % RS_PL_AHEAD],
+			     *second = &pl->ahead[(n - 2) % RS_PL_AHEAD],
+			     *third = &pl->ahead[(n - 3) % RS_PL_AHEAD];
 
-	if (pl->ahead[i].conn)
-		rs_conns_ahead_more(&pl->conns, pl->ahead[i].conn, pl->ahead[i].dir);
-	pl->ahead[i].conn = 0;
-	if (ev->type == RS_EV_DATA) {
-		pl->ahead[i].conn = data->conn;
-		pl->ahead[i].dir = data->dir & 1;
-	} else if (ev->type == RS_EV_FACT) {
-		pl->ahead[i].conn = fact->conn;
-		pl->ahead[i].dir = -1;
+	const struct rs_conn *c = third->conn ? rs_conns_find(&pl->conns, third->conn) : NULL;
+
+	if (c && c->proc)
+		rs_proc_ahead(c->proc);
+	if (second->conn) {
+		rs_conns_ahead_more(&pl->conns, second->conn, second->dir);
+		rs_threads_ahead_more(&pl->trace.threads, second->tgid, second->who);
 	}
-	if (pl->ahead[i].conn)
-		rs_conns_ahead(&pl->conns, pl->ahead[i].conn);
+	first->conn = 0;
+	if (ev->type == RS_EV_DATA) {
+		first->conn = data->conn;
+		first->who = rs_thread_id(data->tid, data->task);
+		first->tgid = data->tgid;
+		first->dir = data->dir & 1;
+		rs_threads_ahead(&pl->trace.threads, data->tgid, first->who);
+	} else if (ev->type == RS_EV_FACT) {
+		first->conn = fact->conn;
+		first->dir = -1;
+	}
+	if (first->conn)
+		rs_conns_ahead(&pl->conns, first->conn);
 }
 
 void rs_pipeline_event(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
@@ -673,6 +692,14 @@ void rs_pipeline_gauges(struct rs_pipeline *pl)
 
 #define OR_DEFAULT(x, d) ((x) ? (x) : (d))
 
+static void on_parting(void *arg, struct rs_proc *p)
+{
+	struct rs_pipeline *pl = arg;
+
+	if (rs_trace_part(&pl->batch, p))
+		rs_pipeline_flush(pl);
+}
+
 int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts)
 {
 	*pl = (struct rs_pipeline){ .o = *opts };
@@ -689,6 +716,8 @@ int rs_pipeline_init(struct rs_pipeline *pl, const struct rs_pipeline_opts *opts
 	rs_services_init(&pl->services);
 	rs_conns_init(&pl->conns, pl->o.max_conns, &pl->n);
 	rs_procs_init(&pl->procs, pl->o.max_procs, pl->o.live, pl->o.host_root, &pl->n);
+	pl->procs.parting = on_parting;
+	pl->procs.parting_arg = pl;
 	rs_dns_init(&pl->dns, DNS_MAX, DNS_MAX + pl->o.max_conns, &pl->n);
 	rs_pair_init(&pl->pair, pl->o.max_requests, &pl->n);
 	rs_trace_init(&pl->trace, pl->o.seed, pl->o.max_threads, pl->o.max_requests, &pl->pair,

@@ -30,7 +30,8 @@ struct rs_pipeline_opts {
 	const char *host_root;	     /* where the host's files are; NULL: found out */
 };
 
-#define RS_PEERS 3 /* tables of pods and Services at most in which a peer's address is looked up */
+#define RS_PL_AHEAD 4 /* records: see rs_pipeline_ahead() */
+#define RS_PEERS    3 /* tables of pods and Services at most in which a peer's address is looked up */
 
 /* A finished exchange whose span waits, for the other end's record (trace.h) or for its process's pod to be
  * known (meta/proc.h); conn may be gone. */
@@ -58,8 +59,10 @@ struct rs_pipeline {
 	struct rs_conns conns;
 	struct {
 		uint64_t conn; /* 0: of none */
-		int dir;       /* enum rs_ev_dir of data; -1: a fact */
-	} ahead[2];	       /* records that come next but one or two */
+		uint64_t who;  /* rs_thread_id() of data's mover */
+		uint32_t tgid;
+		int dir; /* enum rs_ev_dir of data; -1: a fact */
+	} ahead[RS_PL_AHEAD];
 	uint32_t nahead;
 	struct rs_list closing; /* rs_conn.closing, oldest first */
 	struct rs_l7_env l7;
@@ -110,7 +113,6 @@ void rs_pipeline_release(struct rs_pipeline *pl);
  * A record that comes RS_PL_AHEAD records later than the next one, its length checked: what it will need is brought
  * into the cache meanwhile, in steps. A hint: changes nothing, may be left out.
  */
-#define RS_PL_AHEAD 3
 void rs_pipeline_ahead(struct rs_pipeline *pl, const struct rs_ev_hdr *ev);
 
 /* One record; its length has been checked against its type (rs_record_valid). */

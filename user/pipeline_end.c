@@ -103,9 +103,9 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 {
 	struct rs_feed f = { .pl = pl, .c = c };
 	uint64_t id = c->info.id;
-	bool plain = c->plain;
+	bool told, told_plain;
 
-	if (c->proc && c->info.tls && !plain && c->info.facts.done_ns)
+	if (c->proc && c->info.tls && !c->plain && c->info.facts.done_ns)
 		c->proc->opaque = true;
 
 	if (c->info.tls)
@@ -116,10 +116,12 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 	rs_l7_release(&c->l7, &pl->l7);
 	rs_pl_set_proc(c, NULL);
 	rs_dns_put(&pl->dns, c->peer_name);
+	told = c->plain ? c->told_policy : c->l7.told;
+	told_plain = c->plain && c->l7.told;
 	rs_conns_drop(&pl->conns, c);
-	if (pl->l7.policy)
+	if (told)
 		pl->l7.policy(pl->l7.policy_arg, id, NULL);
-	if (pl->l7.policy && plain)
+	if (told_plain)
 		pl->l7.policy(pl->l7.policy_arg, id | RS_POLICY_PLAIN, NULL);
 }
 
@@ -168,10 +170,12 @@ static bool waits_for_pod(struct rs_pipeline *pl, const struct rs_open *o, struc
 
 bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o)
 {
-	struct rs_proc *p = rs_procs_find(&pl->procs, o->x.tgid);
+	struct rs_proc *p = rs_pl_proc_of(o);
 	bool other_end = rs_trace_waits(o, pl->now);
 	struct rs_held *h;
 
+	if (!p)
+		p = rs_procs_find(&pl->procs, o->x.tgid);
 	if (!other_end && !waits_for_pod(pl, o, p))
 		return false;
 	h = rs_pool_get(&pl->held_pool);

@@ -13,6 +13,14 @@ struct rs_feed {
 };
 void rs_pl_message(void *arg, const struct rs_msg *m);
 
+/* The process an exchange is of, where its connection says so: that is at hand. NULL: look it up. */
+static inline struct rs_proc *rs_pl_proc_of(const struct rs_open *o)
+{
+	struct rs_proc *p = o->conn ? o->conn->proc : NULL;
+
+	return p && p->tgid == o->x.tgid ? p : NULL;
+}
+
 /* A finished exchange leaves: held back if its span waits for the other end, else as a span at once. */
 void rs_pl_finish(struct rs_pipeline *pl, struct rs_open *o);
 /* It becomes a span and is given back. */

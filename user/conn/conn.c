@@ -155,6 +155,7 @@ void rs_conn_plain(struct rs_conns *cs, struct rs_conn *c, struct rs_l7_env *env
 	if (!c->info.tls)
 		cs->n->v[RS_C_CONN_TLS]++;
 	c->info.tls = true;
+	c->told_policy = c->l7.told;
 	rs_l7_release(&c->l7, env);
 	rs_l7_init(&c->l7);
 	c->next_off[0] = c->next_off[1] = 0;

@@ -53,6 +53,7 @@ struct rs_conn {
 	bool asked : 1;		 /* a request was sent on it */
 	bool has_opener : 1;	 /* opener_* are filled */
 	bool has_caller : 1;	 /* caller is filled */
+	bool told_policy : 1;	 /* with plain: l7.told of before */
 	struct rs_l7 l7;	 /* with info.tls: of the plain text */
 
 	struct rs_list open; /* rs_open.of_conn: exchanges in the order of their requests */

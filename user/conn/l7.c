@@ -100,6 +100,14 @@ void rs_l7_release(struct rs_l7 *l7, struct rs_l7_env *env)
 	l7->phase = RS_L7_IGNORED;
 }
 
+static void tell(struct ctx *c, const struct rs_bpf_policy *policy)
+{
+	if (!c->env->policy)
+		return;
+	c->l7->told = true;
+	c->env->policy(c->env->policy_arg, c->conn, policy);
+}
+
 /* Nothing more of this connection is wanted. */
 static void ignore(struct ctx *c)
 {
@@ -111,8 +119,7 @@ static void ignore(struct ctx *c)
 	}
 	put_state(c->l7, c->env);
 	c->l7->phase = RS_L7_IGNORED;
-	if (c->env->policy)
-		c->env->policy(c->env->policy_arg, c->conn, &stop);
+	tell(c, &stop);
 }
 
 void rs_l7_ignore(struct rs_l7 *l7, struct rs_l7_env *env, uint64_t conn)
@@ -130,15 +137,13 @@ static void tell_policy(struct ctx *c)
 {
 	struct rs_bpf_policy p = { .whole = rs_protos[c->l7->proto]->whole };
 
-	if (!c->env->policy)
-		return;
 	for (int d = 0; d < 2; d++) {
 		const struct rs_stream *s = &c->l7->s[d];
 
 		if (s->skip >= SKIP_WORTH)
 			p.skip_until[d] = s->next + s->skip;
 	}
-	c->env->policy(c->env->policy_arg, c->conn, &p);
+	tell(c, &p);
 }
 
 static enum rs_ev_dir request_dir(const struct rs_l7 *l7)

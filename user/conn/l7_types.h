@@ -46,6 +46,7 @@ struct rs_l7 {
 	uint8_t misses;	    /* DETECT: turns of the conversation that no protocol knew */
 	uint8_t inferred;   /* times a protocol was found */
 	bool tunnel;	    /* the response being delivered ends the protocol */
+	bool told;	    /* the kernel side has a policy for it */
 	struct rs_stream s[2]; /* by enum rs_ev_dir */
 	_Alignas(8) char own[RS_L7_OWN];
 };

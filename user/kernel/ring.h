@@ -32,7 +32,7 @@ void rs_ring_close(struct rs_ring *r);
 /* rec is valid during the call; size: what was reserved for it. */
 typedef void (*rs_ring_fn)(void *arg, const void *rec, size_t size);
 
-#define RS_RING_AHEAD 3 /* records */
+#define RS_RING_AHEAD 4 /* records */
 
 /* Gives up to `budget` records to fn, and each to `ahead` (NULL: nobody asks) while fn still works on the RS_RING_AHEAD
  * before it, but for one that wraps. Returns how many. */

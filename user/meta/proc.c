@@ -352,6 +352,14 @@ static void read_container(struct rs_procs *ps, struct rs_proc *p)
 	};
 }
 
+/* Its resource is about to go. */
+static void part(struct rs_procs *ps, struct rs_proc *p)
+{
+	if (ps->parting)
+		ps->parting(ps->parting_arg, p);
+	rs_arena_reset(&p->arena);
+}
+
 /* What the process itself, the kernel and the runtime say of it: all that is gone when it is gone. Then what
  * follows from it. */
 static void learn(struct rs_procs *ps, struct rs_proc *p)
@@ -359,8 +367,8 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 	struct learn l = { .p = p, .own = { .mem = &p->own_mem } };
 	const struct rs_pod *pod;
 
+	part(ps, p);
 	rs_arena_reset(&p->own_mem);
-	rs_arena_reset(&p->arena);
 	p->sdk = p->published = false;
 	p->c = (struct rs_container_facts){ 0 };
 	if (ps->live) {
@@ -397,7 +405,7 @@ static void learn(struct rs_procs *ps, struct rs_proc *p)
 static void follow_pod(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod *pod)
 {
 	p->pod_gen = pod->gen;
-	rs_arena_reset(&p->arena);
+	part(ps, p);
 	pod_facts(ps, p, pod);
 	decide(ps, p);
 	if (rs_decision_traced(&p->decision) && !p->described)
@@ -425,7 +433,7 @@ void rs_procs_cgroup(struct rs_procs *ps, struct rs_proc *p, uint64_t cgroup)
 		return;
 	pod = pod_of(ps, p);
 	p->pod_gen = pod ? pod->gen : 0;
-	rs_arena_reset(&p->arena);
+	part(ps, p);
 	pod_facts(ps, p, pod);
 	decide(ps, p);
 	compose(ps, p, pod);
@@ -515,6 +523,12 @@ void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p)
 		learn(ps, p);
 }
 
+void rs_proc_ahead(const struct rs_proc *p)
+{
+	__builtin_prefetch(p, 1);
+	__builtin_prefetch(&p->spans, 1);
+}
+
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid)
 {
 	return rs_map_get(&ps->by_tgid, tgid);
@@ -522,6 +536,7 @@ struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid)
 
 void rs_procs_gone(struct rs_procs *ps, struct rs_proc *p)
 {
+	part(ps, p);
 	rs_map_del(&ps->by_tgid, p->tgid);
 	rs_list_del(&p->lru);
 	rs_arena_release(&p->own_mem);

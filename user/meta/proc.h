@@ -23,48 +23,52 @@
 #include "meta/names.h"
 #include "trace/span.h"
 
+/* What a request and its span need comes first, in two cache lines. */
 struct rs_proc {
 	uint32_t tgid;
+	uint32_t nconns;
+	uint32_t nheld;	  /* finished requests that are held back: it must stay */
+	bool exited;
+	bool used;		     /* since the table last looked for one to give up */
+	uint8_t strays;		     /* records that came though it is not traced */
+	bool described;		     /* its environment was read */
+	bool sdk;		     /* runs an OpenTelemetry SDK, which makes spans of its own */
+	bool published;		     /* it publishes its context: what there is to know is known */
+	uint8_t sdk_ticks;	     /* since it was looked at for one */
+	bool opaque;		     /* it had TLS connections of which no plain text was seen */
+	struct rs_decision decision; /* what rules say */
+	struct str service;	     /* service.name */
+
+	uint64_t spans, requests, errors;
+	struct rs_resource resource;
+	/* Of the batch under construction (see trace/assemble.c): */
+	uint64_t batch_serial;
+	struct rs_resource_spans *batch_resource; /* borrows from `resource` */
+	struct rs_scope_spans *batch_group;
+
 	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
 	uint64_t cgroup;   /* cgroup v2 id when it was first seen; 0: not known */
 	char comm[16];
-	struct str service; /* service.name */
-	struct rs_resource resource;
 	uint64_t origin;
-	const char *rule_service;    /* that rules give it, as last composed; NULL: none */
-	struct rs_facts facts;	     /* what rules ask for; texts in arena */
-	struct rs_decision decision; /* what they say */
-
-	struct rs_list conns; /* rs_conn.of_proc: connections it used last */
-	uint32_t nconns;
-	bool exited;
-	bool used;	   /* since the table last looked for one to give up */
-	uint8_t strays;	   /* records that came though it is not traced */
-	bool described;	   /* its environment was read */
-	bool sdk;	   /* runs an OpenTelemetry SDK, which makes spans of its own */
-	bool published;	   /* it publishes its context: what there is to know is known */
-	uint8_t sdk_ticks; /* since it was looked at for one */
-	uint64_t spans, requests, errors;
-	uint64_t plain_bytes; /* of TLS, seen */
+	const char *rule_service; /* that rules give it, as last composed; NULL: none */
+	struct rs_facts facts;	  /* what rules ask for; texts in arena */
+	struct rs_list conns;	  /* rs_conn.of_proc: connections it used last */
+	uint64_t plain_bytes;	  /* of TLS, seen */
 	uint32_t
 		tls_missed; /* ended connections whose plain text was not read, or not from the beginning */
-	bool opaque; /* it had TLS connections of which no plain text was seen */
-
-	/* Of the batch under construction (see trace/assemble.c): */
-	uint64_t batch_serial, batch_origin;
-	struct rs_scope_spans *batch_group;
 
 	struct rs_container_facts c; /* in own_mem */
 	struct rs_attrs own;	     /* what it says of itself, in own_mem */
 	struct str exe;		     /* path, or empty; in own_mem */
 	uint64_t pod_gen;	     /* of the pod in `resource` (pods.h); 0: none */
 	uint64_t pods_seen, wait_until_ns;
-	uint32_t nheld; /* finished requests that are held back: it must stay */
 
 	struct rs_list lru;
 	struct rs_arena own_mem; /* until it executes another program */
 	struct rs_arena arena;	 /* of resource */
 };
+_Static_assert(offsetof(struct rs_proc, spans) == 64 && offsetof(struct rs_proc, start_ns) == 128,
+	       "as said above");
 
 struct rs_procs {
 	struct rs_map by_tgid;
@@ -93,6 +97,9 @@ struct rs_procs {
 	/* Adds ports of rules that it listens on to its facts. NULL: nobody knows. */
 	void (*listens)(void *arg, uint32_t tgid, struct rs_facts *f);
 	void *tell_arg;
+	/* What p->resource refers to is about to go: whoever borrowed of it takes a copy. NULL: nobody did. */
+	void (*parting)(void *arg, struct rs_proc *p);
+	void *parting_arg;
 	/* A process was seen for the first time, or has become another program. NULL: nobody asks. */
 	void (*learnt)(void *arg, uint32_t tgid);
 	/* Any process that may be traced has executed a program, long before it is seen. NULL: nobody asks. */
@@ -109,6 +116,8 @@ void rs_procs_release(struct rs_procs *ps);
  * empty. NULL only without memory. The result stays valid until rs_procs_gone() or until the table is full. */
 struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns, uint64_t cgroup,
 			     struct str comm);
+/* A request of p comes soon: its memory comes nearer. */
+void rs_proc_ahead(const struct rs_proc *p);
 /* NULL when it is not known. */
 struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 /* It listens on or talks through this port, or (far) to it: rules may ask for it. */

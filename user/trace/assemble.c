@@ -70,28 +70,37 @@ static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struc
 	return 0;
 }
 
-/* Where spans of this process go in the batch. */
+/* Where spans of this process go in the batch. It borrows the process's attributes: most batches have hundreds of
+ * them, and few processes change before they are sent. */
 static struct rs_scope_spans *group(struct rs_batch *b, struct rs_proc *proc)
 {
 	struct rs_resource_spans *rs;
 	struct rs_scope_spans *ss;
 
-	if (proc->batch_serial == b->serial && proc->batch_origin == proc->origin)
+	if (proc->batch_serial == b->serial)
 		return proc->batch_group;
 	rs = rs_batch_add_resource(b);
-	if (!rs || copy_resource(&b->arena, &proc->resource, &rs->resource))
-		return NULL;
-	rs->schema_url = rs_arena_str(&b->arena, STR(SCHEMA_URL));
-	ss = rs_batch_add_scope(b, rs);
+	ss = rs ? rs_batch_add_scope(b, rs) : NULL;
 	if (!ss)
 		return NULL;
-	ss->scope.name = rs_arena_str(&b->arena, STR("ringspan"));
-	ss->scope.version = rs_arena_str(&b->arena, STR(RS_VERSION));
+	rs->resource = proc->resource;
+	rs->schema_url = RS_SPAN_STR(SCHEMA_URL);
+	ss->scope.name = RS_SPAN_STR("ringspan");
+	ss->scope.version = RS_SPAN_STR(RS_VERSION);
 	ss->schema_url = rs->schema_url;
 	proc->batch_serial = b->serial;
-	proc->batch_origin = proc->origin;
+	proc->batch_resource = rs;
 	proc->batch_group = ss;
 	return ss;
+}
+
+int rs_trace_part(struct rs_batch *b, struct rs_proc *proc)
+{
+	if (proc->batch_serial != b->serial)
+		return 0;
+	proc->batch_serial = 0;
+	return copy_resource(&b->arena, &proc->batch_resource->resource,
+			     &proc->batch_resource->resource);
 }
 
 /* Whom the other node's agent calls the client's span. Not where the client was met on this node. */

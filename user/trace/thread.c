@@ -186,6 +186,19 @@ static uint64_t key_of(uint32_t tgid, uint64_t id)
 	return id & RS_THREAD_TASK ? id ^ (uint64_t)tgid << 40 : id;
 }
 
+void rs_threads_ahead(const struct rs_threads *ts, uint32_t tgid, uint64_t id)
+{
+	rs_map_ahead(&ts->by_id, key_of(tgid, id));
+}
+
+void rs_threads_ahead_more(const struct rs_threads *ts, uint32_t tgid, uint64_t id)
+{
+	const struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));
+
+	if (th)
+		__builtin_prefetch(th, 1);
+}
+
 struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uint64_t id)
 {
 	struct rs_thread *th = rs_map_get(&ts->by_id, key_of(tgid, id));

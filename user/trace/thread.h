@@ -125,6 +125,10 @@ static inline uint64_t rs_thread_id(uint32_t tid, uint64_t task)
 	return task ? task | RS_THREAD_TASK : tid;
 }
 
+/* It is heard of soon: its memory comes nearer, in two steps with time between them. */
+void rs_threads_ahead(const struct rs_threads *ts, uint32_t tgid, uint64_t id);
+void rs_threads_ahead_more(const struct rs_threads *ts, uint32_t tgid, uint64_t id);
+
 /* NULL when nothing is known of it, or when the id belonged to another process. tgid 0: any (of a thread). */
 struct rs_thread *rs_thread_find(const struct rs_threads *ts, uint32_t tgid, uint64_t id);
 /* Made when it is new; one unused for about the longest gives way (counted). NULL without memory. */

@@ -114,5 +114,7 @@ void rs_trace_forget(struct rs_trace *t, struct rs_open *o);
  * send it, reset it, and call again. */
 int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *proc,
 		      struct rs_batch *b);
+/* The process changes or goes: the batch, which borrows its attributes, takes a copy. 0, or -ENOMEM: send it first. */
+int rs_trace_part(struct rs_batch *b, struct rs_proc *proc);
 
 #endif
