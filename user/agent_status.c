@@ -135,7 +135,7 @@ static const char *why_not(struct rs_status *s, const struct rs_proc *p,
 		undecided += c->l7.phase == RS_L7_DETECT;
 	}
 	if (opaque)
-		return why_opaque(s, p, v, &opaque->info.facts);
+		return why_opaque(s, p, v, rs_conn_facts(&opaque->info));
 	if (known)
 		return "connections were open before; their next request will be seen";
 	return undecided ? "too few bytes yet to know the protocol"

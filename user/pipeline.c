@@ -64,7 +64,7 @@ static bool unseen(const struct rs_msg *m)
 /* How long the connection's TLS handshake took, once: its first request waited for it. */
 static void tell_handshake(struct rs_conn *c, struct rs_open *o)
 {
-	const struct rs_tls_facts *f = &c->info.facts;
+	const struct rs_tls_facts *f = rs_conn_facts(&c->info);
 
 	if (c->told_handshake || !c->info.tls)
 		return;
@@ -499,7 +499,7 @@ static void on_context(struct rs_pipeline *pl, const struct rs_ev_context *ev)
 	struct rs_conn *c = get_conn(pl, ev->conn, &is_new);
 
 	if (c)
-		rs_conn_tell(c, ev);
+		rs_conn_tell(&pl->conns, c, ev);
 }
 
 static void on_cgroup(struct rs_pipeline *pl, const struct rs_ev_cgroup *ev)

@@ -40,6 +40,7 @@ struct rs_held {
 	struct rs_open *o;
 	struct rs_proc *p; /* stays while this is there */
 	struct rs_conn_info conn;
+	struct rs_tls_facts facts; /* conn's */
 };
 
 /* Looks on at one process's records and messages. Zeroed: at nobody's. */

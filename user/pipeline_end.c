@@ -60,8 +60,8 @@ bool rs_pl_tls_late(struct rs_pipeline *pl, const struct rs_conn *c, uint32_t tg
 {
 	uint64_t since = 0;
 
-	return c->info.facts.done_ns && reading(pl, tgid, &since) == RS_TLS_READ &&
-	       since > c->info.facts.done_ns;
+	return rs_conn_facts(&c->info)->done_ns && reading(pl, tgid, &since) == RS_TLS_READ &&
+	       since > rs_conn_facts(&c->info)->done_ns;
 }
 
 /* What became of a connection's TLS. */
@@ -71,11 +71,11 @@ static enum rs_counter tls_fate(struct rs_pipeline *pl, const struct rs_conn *c)
 
 	if (c->plain)
 		return c->tls_late ? RS_C_TLS_LATE : RS_C_TLS_READ;
-	if (!c->info.facts.done_ns) /* broken off, or older than the agent */
+	if (!rs_conn_facts(&c->info)->done_ns) /* broken off, or older than the agent */
 		return RS_C_TLS_SILENT;
 	switch (reading(pl, c->proc ? c->proc->tgid : 0, &since)) {
 	case RS_TLS_READ:
-		return since > c->info.facts.done_ns ? RS_C_TLS_LATE : RS_C_TLS_SILENT;
+		return since > rs_conn_facts(&c->info)->done_ns ? RS_C_TLS_LATE : RS_C_TLS_SILENT;
 	case RS_TLS_NOT_YET:
 		return RS_C_TLS_LATE;
 	case RS_TLS_LEFT_ALONE:
@@ -105,7 +105,7 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 	uint64_t id = c->info.id;
 	bool told, told_plain;
 
-	if (c->proc && c->info.tls && !c->plain && c->info.facts.done_ns)
+	if (c->proc && c->info.tls && !c->plain && rs_conn_facts(&c->info)->done_ns)
 		c->proc->opaque = true;
 
 	if (c->info.tls)
@@ -185,6 +185,10 @@ bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o)
 	}
 	h->o = o;
 	h->conn = *o->x.conn;
+	if (h->conn.facts) {
+		h->facts = *h->conn.facts;
+		h->conn.facts = &h->facts;
+	}
 	h->p = p;
 	if (p)
 		p->nheld++;

@@ -14,6 +14,8 @@ void rs_conns_init(struct rs_conns *cs, uint32_t max, struct rs_counters *n)
 	rs_map_init(&cs->by_ends, max);
 	rs_pool_init(&cs->pool, sizeof(struct rs_conn), max);
 	rs_pool_init(&cs->handshakes, sizeof(struct rs_tls_handshake), HANDSHAKES);
+	rs_pool_init(&cs->facts, sizeof(struct rs_tls_facts), max);
+	rs_pool_init(&cs->told, RS_CONTEXT_KINDS * sizeof(struct rs_told), max);
 	rs_list_init(&cs->lru);
 }
 
@@ -23,6 +25,8 @@ void rs_conns_release(struct rs_conns *cs)
 	rs_map_release(&cs->by_ends);
 	rs_pool_release(&cs->pool);
 	rs_pool_release(&cs->handshakes);
+	rs_pool_release(&cs->facts);
+	rs_pool_release(&cs->told);
 }
 
 void rs_conns_ahead(const struct rs_conns *cs, uint64_t id)
@@ -117,7 +121,6 @@ static bool begins_tls(const struct rs_conn *c, const struct rs_ev_data *ev)
 bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_data *ev)
 {
 	struct str bytes = { (const char *)ev->data, ev->cap };
-	struct rs_tls_facts *f = &c->info.facts;
 
 	if (ev->source == RS_SRC_TLS)
 		return false;
@@ -126,12 +129,15 @@ bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_d
 			return false;
 		c->info.tls = true;
 		cs->n->v[RS_C_CONN_TLS]++;
-		if (rs_tls_begins(bytes, false))
+		c->info.facts = rs_pool_get(&cs->facts);
+		if (c->info.facts)
+			memset(c->info.facts, 0, sizeof(*c->info.facts));
+		if (c->info.facts && rs_tls_begins(bytes, false))
 			c->handshake = rs_pool_get(&cs->handshakes);
 		if (c->handshake) {
 			memset(c->handshake, 0, sizeof(*c->handshake));
 			c->handshake->s[0].next = c->handshake->s[1].next = UINT64_MAX;
-			f->began_ns = ev->h.ts_ns;
+			c->info.facts->began_ns = ev->h.ts_ns;
 		}
 	}
 	if (c->handshake) {
@@ -140,7 +146,7 @@ bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_d
 		/* Behind a tunnel it does not begin at offset 0. */
 		if (s->next == UINT64_MAX)
 			s->next = ev->off;
-		if (rs_tls_feed(c->handshake, f, ev->dir & 1, ev->off, bytes, ev->len,
+		if (rs_tls_feed(c->handshake, c->info.facts, ev->dir & 1, ev->off, bytes, ev->len,
 				ev->h.ts_ns) != RS_TLS_MORE)
 			end_handshake(cs, c);
 	}
@@ -164,6 +170,8 @@ void rs_conn_plain(struct rs_conns *cs, struct rs_conn *c, struct rs_l7_env *env
 void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 {
 	end_handshake(cs, c);
+	rs_pool_put(&cs->facts, c->info.facts);
+	rs_pool_put(&cs->told, c->told);
 	rs_map_del(&cs->by_id, c->info.id);
 	if (c->ends && rs_map_get(&cs->by_ends, c->ends) == c)
 		rs_map_del(&cs->by_ends, c->ends);
@@ -173,10 +181,15 @@ void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 	cs->n->v[RS_C_CONN_CLOSED]++;
 }
 
-void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev)
+void rs_conn_tell(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_context *ev)
 {
-	struct rs_told *t = &c->told[ev->kind];
+	struct rs_told *t;
 
+	if (!c->told)
+		c->told = rs_pool_get(&cs->told);
+	if (!c->told)
+		return;
+	t = &c->told[ev->kind];
 	c->told_set |= (uint8_t)(1u << ev->kind);
 	*t = (struct rs_told){ .flags = ev->flags, .len = ev->len, .off = ev->off };
 	memcpy(t->trace_id, ev->trace_id, sizeof(t->trace_id));
@@ -186,7 +199,7 @@ void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev)
 void rs_conn_forget_told(struct rs_conn *c, const struct rs_ev_data *ev)
 {
 	for (int i = 0; c->told_set && i < RS_CONTEXT_KINDS; i++) {
-		struct rs_told *t = &c->told[i];
+		const struct rs_told *t = &c->told[i];
 
 		if ((i == RS_CONTEXT_RECEIVED) == (ev->dir == RS_DIR_IN) &&
 		    ev->off - t->off >= t->len)

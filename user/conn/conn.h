@@ -79,8 +79,8 @@ struct rs_conn {
 	struct rs_dns_name *
 		peer_name; /* what the other end's address was called when it was opened: a reference */
 
-	uint64_t peer; /* Unix: the other end's number; 0: not known */
-	struct rs_told told[RS_CONTEXT_KINDS];
+	uint64_t peer;	      /* Unix: the other end's number; 0: not known */
+	struct rs_told *told; /* by enum rs_ev_context_kind; NULL: nothing was ever told */
 };
 _Static_assert(offsetof(struct rs_conn, l7.s) == 64 && offsetof(struct rs_conn, l7.own) == 192 &&
 		       offsetof(struct rs_conn, open) == 320,
@@ -89,7 +89,7 @@ _Static_assert(offsetof(struct rs_conn, l7.s) == 64 && offsetof(struct rs_conn, 
 struct rs_conns {
 	struct rs_map by_id, by_ends;
 	struct rs_pool pool;
-	struct rs_pool handshakes;
+	struct rs_pool handshakes, facts, told; /* of those connections that have them */
 	struct rs_list lru; /* nearly in the order of their last use: see rs_conns_oldest() */
 	uint32_t epoch;
 	struct rs_counters *n;
@@ -120,7 +120,7 @@ void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev
 /* Is this end's address a loopback one? */
 bool rs_conn_loopback(const struct rs_conn_info *i, const struct rs_endpoint *e);
 /* Notes what a context record says. */
-void rs_conn_tell(struct rs_conn *c, const struct rs_ev_context *ev);
+void rs_conn_tell(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_context *ev);
 /* Before data is parsed: what was told of its direction for other bytes than these is over. */
 void rs_conn_forget_told(struct rs_conn *c, const struct rs_ev_data *ev);
 /*

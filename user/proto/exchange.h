@@ -23,8 +23,16 @@ struct rs_conn_info {
 	bool tls; /* TLS: the protocol is in the plain text */
 	struct rs_endpoint local, peer;
 	char addrs[108]; /* text: IP addresses, or the path of a Unix socket (one for both ends) */
-	struct rs_tls_facts facts; /* with tls: what its handshake showed */
+	struct rs_tls_facts *facts; /* with tls: what its handshake showed; NULL: nothing */
 };
+
+/* What its TLS handshake showed; all zero: nothing, or it is not TLS. */
+static inline const struct rs_tls_facts *rs_conn_facts(const struct rs_conn_info *i)
+{
+	static const struct rs_tls_facts none;
+
+	return i->facts ? i->facts : &none;
+}
 
 /* An end's address: an IP address, a Unix socket's path, or empty when it is not known. e: one of i's. */
 static inline struct str rs_conn_addr(const struct rs_conn_info *i, const struct rs_endpoint *e)

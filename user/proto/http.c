@@ -476,7 +476,7 @@ void rs_http_describe_network(const struct rs_conn_info *conn, struct str versio
 	describe_endpoint(conn, &conn->local, RS_K_NETWORK_LOCAL_ADDRESS, RS_K_NETWORK_LOCAL_PORT,
 			  b);
 	if (conn->tls)
-		rs_tls_describe(&conn->facts, b);
+		rs_tls_describe(rs_conn_facts(conn), b);
 }
 
 struct str rs_http_end_word(const struct rs_exchange *x)

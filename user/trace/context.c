@@ -210,10 +210,11 @@ static struct rs_root *wire_root(struct rs_trace *t, const struct rs_msg *m,
 /* What the kernel told of the request that ends here, as a context from the wire. */
 static bool told(struct rs_conn *c, enum rs_ev_context_kind kind, struct rs_wire_ctx *ret)
 {
-	struct rs_told *t = &c->told[kind];
+	const struct rs_told *t;
 
 	if (!(c->told_set & 1u << kind))
 		return false;
+	t = &c->told[kind];
 	*ret = (struct rs_wire_ctx){ .flags = t->flags & (RS_TRACE_SAMPLED | RS_TRACE_RANDOM),
 				     .format = RS_PROP_COUNT };
 	memcpy(ret->trace_id, t->trace_id, sizeof(ret->trace_id));
