@@ -27,7 +27,7 @@
 struct rs_proc {
 	uint32_t tgid;
 	uint32_t nconns;
-	uint32_t nheld;	  /* finished requests that are held back: it must stay */
+	uint32_t nheld; /* finished requests that are held back: it must stay */
 	bool exited;
 	bool used;		     /* since the table last looked for one to give up */
 	uint8_t strays;		     /* records that came though it is not traced */
