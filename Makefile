@@ -95,7 +95,7 @@ TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c
 all: build/ringspan ## build build/ringspan (default)
 
 help: ## list the targets
-	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-19s %s\n", $$1, $$2}'
 
 build/ringspan: build/$(CONFIG)/ringspan
 	$(call msg,COPY,$@)

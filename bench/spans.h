@@ -19,8 +19,6 @@
 
 #include "trace/keys.h"
 
-#define BENCH_SPANS 100
-
 static const char *const bench_workloads[] = {
 	"A",	 "A-ascii",  "A-esc",	 "B-0ev",     "B-1ev",	  "B-10ev",
 	"B-exc", "B-0ev-2l", "B-1ev-2l", "B-10ev-2l", "B-exc-2l",
