@@ -36,8 +36,28 @@ def free_port():
         return port
 
 
-class Hung(Exception):
+class Failure(Exception):
+    """What was tested, or something that the test needs, is not as it must be."""
+
+
+class Hung(Failure):
     pass
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def wait_until(what, probe, seconds=120, why=lambda: ""):
+    """The first true result of probe(); why() is added to what is said when it takes so long that it will never be."""
+    end = time.monotonic() + seconds
+    while True:
+        result = probe()
+        if result:
+            return result
+        expect(time.monotonic() < end, f"waited {seconds:.0f} s in vain for {what}{why()}")
+        time.sleep(0.02)
 
 
 class Raise(unittest.TestResult):

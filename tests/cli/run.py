@@ -26,19 +26,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.dirname(HERE))
 import suite  # noqa: E402
+from suite import Failure, expect, wait_until  # noqa: E402
 
 RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
 COMMANDS = "trace run reload config status debug bugreport check record replay encode version".split()
 WAIT = 120  # seconds until something that should have happened is taken for never happening
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, message):
-    if not condition:
-        raise Failure(message)
 
 
 def ringspan(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=None, prefix=()):
@@ -556,13 +548,6 @@ def test_sandbox():
         tls.shutdown()
 
 
-def wait_for(what, enough):
-    end = time.monotonic() + WAIT
-    while not enough() and time.monotonic() < end:
-        time.sleep(0.05)
-    expect(enough(), what)
-
-
 def test_stopping():
     """While exporters still send, the agent says that it does not capture any more; a second signal ends that."""
     needs_capture()
@@ -574,9 +559,9 @@ def test_stopping():
                    "--exporter", f"zipkin=http://127.0.0.1:{mute.getsockname()[1]}") as a:
             expect(ask(page, "/readyz")[0] == 200, "not ready")
             web.get()
-            wait_for("spans", lambda: status(d("s"))["exporters"][0]["queued"])
+            wait_until("spans", lambda: status(d("s"))["exporters"][0]["queued"])
             a.process.send_signal(signal.SIGTERM)
-            wait_for("stopping", lambda: status(d("s"))["state"] == "stopping")
+            wait_until("stopping", lambda: status(d("s"))["state"] == "stopping")
             code, _, text = ask(page, "/readyz")
             expect(code == 503 and "queued" in text, (code, text))
             code, said, _ = a.end()
@@ -593,10 +578,10 @@ def test_batch_age():
         with Agent("run", "--socket", d("s"), "--pid", str(os.getpid()), "--batch-age", "1h",
                    "--exporter", "file=" + d("spans.jsonl")) as a:
             web.get()
-            wait_for("the first batch waits for nothing", lambda: exporter()["sent"])
+            wait_until("the first batch waits for nothing", lambda: exporter()["sent"])
             sent = exporter()["sent"]
             web.get()
-            wait_for("the next one is kept", lambda: exporter()["queued"] >= 2)
+            wait_until("the next one is kept", lambda: exporter()["queued"] >= 2)
             expect(exporter()["sent"] == sent, "sent before its time")
             code, said, _ = a.end()
             with open(d("spans.jsonl")) as f:

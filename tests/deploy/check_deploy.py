@@ -21,8 +21,9 @@ import urllib.request
 
 import yaml
 
-import tools
-from tools import CHART, HERE, TOP, Failed, Skipped, expect, run
+import tools  # first: it says where suite is
+from suite import expect, wait_until
+from tools import CHART, HERE, TOP, Skipped, run
 
 RINGSPAN = TOP + "/build/ringspan"
 EXAMPLES = TOP + "/deploy/examples"
@@ -310,12 +311,15 @@ def free_ports(n):
 
 
 def wait_for(what, condition, process, log):
-    end = time.monotonic() + 60
-    while not condition():
-        if process.poll() is not None or time.monotonic() > end:
-            with open(log, encoding="utf-8") as f:
-                raise Failed(f"{what}: exit {process.poll()}: {f.read()[-800:]}")
-        time.sleep(0.05)
+    def said():
+        with open(log, encoding="utf-8") as f:
+            return f": exit {process.poll()}: {f.read()[-800:]}"
+
+    def met():
+        expect(process.poll() is None, what + said())
+        return condition()
+
+    wait_until(what, met, 60, said)
 
 
 def listens(port):
@@ -364,7 +368,7 @@ class DatadogAgent:
             return [json.loads(line) for line in f if line.endswith("\n")]
 
     def __enter__(self):
-        wait_for("the Datadog agent says nothing", self.said, self.process, self.log)
+        wait_for("the Datadog agent's first words", self.said, self.process, self.log)
         return self
 
     def __exit__(self, *_):
@@ -386,7 +390,7 @@ def datadog_agent_takes_it():
             for key, value in flat(asked):
                 expect(key in config, f"{key} is no key of the agent's")
                 expect(key.startswith("apm_config.receiver_") or config[key] == value, f"{key}: {config[key]}, not {value}")
-            wait_for("the trace agent does not listen", lambda: listens(port) and os.path.exists(d + "/apm.socket"),
+            wait_for("the trace agent", lambda: listens(port) and os.path.exists(d + "/apm.socket"),
                      agent.process, agent.log)
             wanted = {}
             for place in (f"http://127.0.0.1:{port}", f"unix://{d}/apm.socket"):
@@ -395,7 +399,7 @@ def datadog_agent_takes_it():
                     wanted[str(trace)] = f"/v{trace}"
                     send(d, [(f"{trace:032x}", f"v{trace}", 500)], "--exporter", "datadog", "--dd-url", place,
                          "--dd-protocol", version)
-            wait_for("not all came through", lambda: len(agent.said()) > len(wanted), agent.process, agent.log)
+            wait_for("all of them", lambda: len(agent.said()) > len(wanted), agent.process, agent.log)
             spans = agent.said()[1:]
             expect({s["trace_id"]: s["meta"]["url.path"] for s in spans} == wanted, spans)
             expect(all(s["key"] == asked["api_key"] and s["error"] == 1 and s["service"] == "shop" for s in spans), spans)
@@ -467,7 +471,7 @@ def gateway_samples_whole_traces():
                     out.write(f.read() + "  telemetry:\n    metrics:\n      level: none\n")
                 with open(f"{d}/{name}.log", "w", encoding="utf-8") as log:
                     tiers.append(subprocess.Popen([collector, "--config", config], env=env, stdout=log, stderr=log))
-                wait_for(f"the {name} does not listen on {own}", lambda own=own: listens(own), tiers[-1], log.name)
+                wait_for(f"the {name} on {own}", lambda own=own: listens(own), tiers[-1], log.name)
             bad = f"{0xbad:032x}"
             send(d, [(f"{0x1000 + i:032x}", "fine", 200) for i in range(60)] + [(bad, "front", 200), (bad, "back", 500)],
                  "--exporter", "otlp-grpc", "--endpoint", f"http://127.0.0.1:{port}", "--batch-spans", "1")
@@ -475,7 +479,7 @@ def gateway_samples_whole_traces():
             def whole():
                 return len([s for s in list(backend.spans) if s["trace_id"] == bad]) == 2
 
-            wait_for("not all of the trace with the error arrives", whole, tiers[0], d + "/sampler.log")
+            wait_for("all of the trace with the error", whole, tiers[0], d + "/sampler.log")
             mine = sorted(s["attributes"]["url.path"] for s in backend.spans if s["trace_id"] == bad)
             expect(mine == ["/back", "/front"], mine)
             rest = len(backend.spans) - 2

@@ -13,10 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-import tools
-from tools import CHART, TOP, Failed, expect, run
+import tools  # first: it says where suite is
+from suite import Failure, expect, wait_until
+from tools import CHART, TOP, run
 
 NODE, IMAGE, APP = (os.path.abspath(a) for a in sys.argv[1:4])
 DIR = tempfile.mkdtemp(prefix="rs-k8s-")
@@ -60,20 +60,13 @@ def kubectl(*args, stdin=None):
     done = subprocess.run([NODE, "kubectl", DIR, *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=WAIT)
     if done.returncode:
-        raise Failed(f"kubectl {' '.join(args[:4])}: {done.stderr.strip()[-600:]}")
+        raise Failure(f"kubectl {' '.join(args[:4])}: {done.stderr.strip()[-600:]}")
     return done.stdout
 
 
 def wait(what, probe):
-    end = time.monotonic() + WAIT
-    while True:
-        result = probe()
-        if result:
-            return result
-        if time.monotonic() > end:
-            raise Failed(f"waited in vain for {what}\n{kubectl('get', 'pods', '-A', '-o', 'wide')}"
-                         f"{kubectl('get', 'events', '-A')[-1500:]}")
-        time.sleep(0.3)
+    return wait_until(what, probe, WAIT, lambda: f"\n{kubectl('get', 'pods', '-A', '-o', 'wide')}"
+                                                       f"{kubectl('get', 'events', '-A')[-1500:]}")
 
 
 def pods(namespace, label):

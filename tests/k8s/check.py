@@ -61,14 +61,7 @@ class Follow:
         return self.ask("status")
 
     def wait(self, what, probe, seconds=10):
-        end = time.monotonic() + seconds * SLOW
-        while True:
-            result = probe()
-            if result:
-                return result
-            if time.monotonic() > end:
-                raise AssertionError(f"waited in vain for {what}; status {self.status()}")
-            time.sleep(0.02)
+        return suite.wait_until(what, probe, seconds * SLOW, lambda: f"; status {self.status()}")
 
     def close(self):
         self.p.stdin.close()

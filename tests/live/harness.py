@@ -20,7 +20,8 @@ import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.append(os.path.join(TOP, "tests"))
-from suite import free_port  # noqa: E402
+import suite  # noqa: E402
+from suite import Failure, free_port  # noqa: E402
 
 SERVERS = os.path.join(TOP, "tests", "live", "servers")
 RINGSPAN = os.environ.get("RINGSPAN", os.path.join(TOP, "build", "ringspan"))
@@ -47,20 +48,9 @@ NO_LOSS |= {("proto", "invalid"), ("kernel", "head_cut"), ("kernel", "read_fault
 NO_LOSS |= {("kernel", f"nodata_{why}") for why in ("sendfile", "uring", "compat", "other")}
 
 
-class Failure(Exception):
-    """Something the harness needs did not come to be."""
-
-
 def wait_until(what, probe, seconds=10):
-    """The first true result of probe(), tried every 10 ms."""
-    end = time.monotonic() + seconds * SLOW
-    while True:
-        result = probe()
-        if result:
-            return result
-        if time.monotonic() > end:
-            raise Failure(f"waited {seconds * SLOW:.0f} s in vain for {what}")
-        time.sleep(0.01)
+    """The first true result of probe()."""
+    return suite.wait_until(what, probe, seconds * SLOW)
 
 
 def stop(process, sig=signal.SIGTERM, seconds=10):

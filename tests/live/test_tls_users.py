@@ -9,7 +9,7 @@ import sys
 import tarfile
 import zipfile
 
-from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, free_port, wait_until
+from harness import SERVER, SERVERS, SLOW, TOP, free_port, wait_until
 from test_tls import COUNT, TlsTest, wants
 
 CACHE = os.path.join(TOP, "build", "live")

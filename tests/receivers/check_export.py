@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import suite  # noqa: E402
 from fake import Answer, Server  # noqa: E402
+from suite import Failure, expect, wait_until  # noqa: E402
 
 PORT = suite.free_port()  # one for all cases: a backend that comes back is at the same place
 DOWN = float(os.environ.get("CHAOS_SECONDS", 3))
@@ -29,15 +30,6 @@ FEED = sys.argv[1] if len(sys.argv) > 1 else ""
 RUNNING = []  # of the case at hand
 SECRET = "s3cr3t-t0ken"
 URL = f"http://127.0.0.1:{PORT}"
-
-
-class Failed(Exception):
-    pass
-
-
-def expect(condition, text):
-    if not condition:
-        raise Failed(text)
 
 
 def start(spans, rate, *options, first=0, env=None):
@@ -56,7 +48,7 @@ def wait_fed(process):
         expect(SECRET not in line, "the secret is shown")
         if line == "fed\n":
             return
-    raise Failed("feed has ended")
+    raise Failure("feed has ended")
 
 
 def result(process, timeout=120):
@@ -70,13 +62,6 @@ def result(process, timeout=120):
         total = e["sent"] + e["held"] + sum(e["lost"].values())
         expect(total == e["in"], f"{e['name']}: {e['in']} in, {total} accounted for: {e}")
     return report
-
-
-def wait_until(what, probe):
-    end = time.monotonic() + 120
-    while not probe():
-        expect(time.monotonic() < end, f"waited in vain for {what}")
-        time.sleep(0.02)
 
 
 def run(spans, rate, *options, **more):

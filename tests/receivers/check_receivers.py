@@ -21,7 +21,8 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import suite  # noqa: E402
-from check_export import certificates, Failed, expect  # noqa: E402
+from check_export import certificates  # noqa: E402
+from suite import Failure, expect  # noqa: E402
 from fake import Answer, Server  # noqa: E402
 
 PORT = int(os.environ.get("CHECK_PORT", 28600))
@@ -60,12 +61,12 @@ def test_agent():
 def wait_for(port, process):
     for _ in range(200):
         if process.poll() is not None:
-            raise Failed(f"the receiver ended with {process.returncode}")
+            raise Failure(f"the receiver ended with {process.returncode}")
         with socket.socket() as s:
             if s.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    raise Failed("the receiver does not listen")
+    raise Failure("the receiver does not listen")
 
 
 def feed(spans, exporter, reference, *options):
@@ -229,7 +230,7 @@ def datadog(version, unix):
             e = feed(2000, f"datadog={'unix://' + sock if unix else base}", d + "/sent", "--dd-protocol", version)
             expect(e["protocol"].startswith("v" + {"auto": "1.0"}.get(version, version)), f"{e['protocol']}: {e['error']}")
             for check, result in get(base + "/test/trace_check/summary", sock).items():
-                expect(not result["Failed_Checks"] and not result["Skipped_Checks"], f"{check}: {result}")
+                expect(not result["Failure_Checks"] and not result["Skipped_Checks"], f"{check}: {result}")
             got = {s["span_id"]: s for chunk in get(base + "/test/traces", sock) for s in chunk}
         finally:
             agent.terminate()
@@ -338,7 +339,7 @@ def sentry(form):
     def ids(body, content_type):
         try:
             return sentry_ids(body, content_type)
-        except (Failed, KeyError, ValueError) as e:
+        except (Failure, KeyError, ValueError) as e:
             faults.append(str(e))
             return []
 
