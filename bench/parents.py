@@ -162,6 +162,7 @@ PROGRAMS = {
     "python threads": ("direct", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python executor": ("pool", has("python3"), lambda p, port, up: python(p, "threads.py", port, up)),
     "python asyncio": ("r", has("python3"), lambda p, port, up: python(p, "aio.py", port, up)),
+    "asyncio, own calls": ("r", has("python3"), lambda p, port, up: python(p, "aio.py", port, up, "5")),
     "go net/http": ("r", has("go"), lambda p, port, up: go(p, port, up)),
     "go goroutines": ("both", has("go"), lambda p, port, up: go(p, port, up)),
     "go https": ("r", has("go"), lambda p, port, up: go(p, port, up, "tls")),

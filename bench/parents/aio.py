@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aio.py PORT BACKEND-PORT: one asyncio thread, connections to the backend kept in a pool; two awaited calls."""
+"""aio.py PORT BACKEND-PORT [MS]: one asyncio thread, connections to the backend kept in a pool; two awaited calls.
+With MS a call of nobody's (/d/own/N) so often."""
 import asyncio
 import sys
 
-port, backend = map(int, sys.argv[1:3])
+port, backend, often = map(int, (sys.argv + ["0"])[1:4])
 idle = []
 
 
@@ -29,7 +30,16 @@ async def serve(reader, writer):
         writer.close()
 
 
+async def own():
+    n = 0
+    while often:
+        await asyncio.sleep(often / 1000)
+        await call("own", n)
+        n += 1
+
+
 async def main():
+    keep = asyncio.create_task(own())  # noqa: F841
     server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=256)
     print("ready", flush=True)
     await server.serve_forever()
