@@ -425,7 +425,8 @@ static void on_data(struct rs_pipeline *pl, const struct rs_ev_data *ev)
 					    ev->h.ts_ns);
 	}
 	/* First seen in the middle of an answer: where that began, the open record did not know. */
-	if (!c->next_off[0] && !c->next_off[1] && (dir == RS_DIR_IN) == (c->role == RS_ROLE_CLIENT))
+	if (ev->source == RS_SRC_SOCKET && !c->next_off[0] && !c->next_off[1] &&
+	    (dir == RS_DIR_IN) == (c->role == RS_ROLE_CLIENT))
 		c->oseq = 0;
 	if (ev->off + ev->len > c->next_off[dir])
 		c->next_off[dir] = ev->off + ev->len;

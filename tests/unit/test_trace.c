@@ -301,12 +301,31 @@ static void test_joins(void **state)
 		assert_int_equal(rs_join_key(&m, &server), 0);
 		server.peer = 5;
 		assert_int_equal(rs_join_key(&m, &server), unix_key);
-		assert_int_equal(rs_join_far_key(unix_key, &server), 0);
+		assert_int_equal(rs_join_far_key(unix_key, &m, &server), 0);
 		m.seq = 8;
 		assert_int_not_equal(rs_join_key(&m, &server), unix_key);
 		m.seq = 7;
 		server.present = true;
 		assert_int_equal(rs_join_key(&m, &server), 0);
+	}
+
+	{
+		/* Streams in TLS: where the records begin does not matter. */
+		static struct rs_conn tls = { .info = { .tls = true }, .oseq = 70 };
+		uint64_t of_one;
+
+		m = (struct rs_msg){ .type = RS_MSG_REQUEST, .id = 1 };
+		of_one = rs_join_key(&m, &tls);
+		assert_int_not_equal(of_one, 0);
+		m.seq = 7;
+		assert_int_equal(rs_join_key(&m, &tls), of_one);
+		assert_int_equal(rs_join_far_key(of_one, &m, &tls), 0);
+		m.id = 3;
+		assert_int_not_equal(rs_join_key(&m, &tls), of_one);
+		tls.present = true;
+		assert_int_equal(rs_join_key(&m, &tls), 0);
+		tls = (struct rs_conn){ .info = { .tls = true } };
+		assert_int_equal(rs_join_key(&m, &tls), 0);
 	}
 
 	rs_join_ids(key, t1, p1);
@@ -325,14 +344,14 @@ static void test_joins(void **state)
 		static struct rs_conn server = { .role = RS_ROLE_SERVER,
 						 .oseq = 1040,
 						 .next_off = { [RS_DIR_OUT] = 10 } };
-		uint64_t far = rs_join_far_key(key, &client);
+		uint64_t far = rs_join_far_key(key, &m, &client);
 
-		assert_int_equal(rs_join_far_key(key, &server), far);
+		assert_int_equal(rs_join_far_key(key, &m, &server), far);
 		server.next_off[RS_DIR_OUT]++;
-		assert_int_not_equal(rs_join_far_key(key, &server), far);
+		assert_int_not_equal(rs_join_far_key(key, &m, &server), far);
 		client.oseq = 0;
-		assert_int_equal(rs_join_far_key(key, &client), key);
-		assert_int_equal(rs_join_far_key(0, &server), 0);
+		assert_int_equal(rs_join_far_key(key, &m, &client), key);
+		assert_int_equal(rs_join_far_key(0, &m, &server), 0);
 	}
 	rs_joins_init(&j, 16);
 	c->x.role = RS_ROLE_CLIENT;

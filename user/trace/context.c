@@ -566,7 +566,8 @@ void rs_trace_message(struct rs_trace *t, struct rs_open *o, const struct rs_msg
 	switch ((enum rs_msg_type)m->type) {
 	case RS_MSG_REQUEST:
 		o->join_key = t->join == RS_JOIN_OFF ? 0 : rs_join_key(m, o->conn);
-		o->far_key = t->join == RS_JOIN_CLUSTER ? rs_join_far_key(o->join_key, o->conn) : 0;
+		o->far_key =
+			t->join == RS_JOIN_CLUSTER ? rs_join_far_key(o->join_key, m, o->conn) : 0;
 		if (server)
 			server_request(t, o, m);
 		else

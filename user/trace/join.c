@@ -3,11 +3,26 @@
 
 #include "base/hash.h"
 
+/*
+ * Does the connection's own number and the request's stand for where the request begins? In TLS, several requests may
+ * share a record, or one may be read in other pieces than it was written in.
+ */
+static bool by_stream(const struct rs_msg *m, const struct rs_conn *c)
+{
+	return c->info.tls && m->id;
+}
+
 uint64_t rs_join_key(const struct rs_msg *m, const struct rs_conn *c)
 {
 	uint64_t h = m->seq;
 
-	if (!m->seq || m->flags & (RS_MSGF_CUT | RS_MSGF_RESYNC))
+	if (m->flags & (RS_MSGF_CUT | RS_MSGF_RESYNC))
+		return 0;
+	if (by_stream(m, c) && (c->present || !c->oseq))
+		return 0;
+	if (by_stream(m, c))
+		h = rs_hash_mix((uint64_t)m->id << 32 | c->oseq);
+	if (!h)
 		return 0;
 	if (c->info.family == RS_FAMILY_UNIX) {
 		/* Offsets count from first sight: the same at both ends only when neither is older than we. */
@@ -23,11 +38,12 @@ uint64_t rs_join_key(const struct rs_msg *m, const struct rs_conn *c)
 	return h > 1 ? h & ~1ULL : 2;
 }
 
-uint64_t rs_join_far_key(uint64_t key, const struct rs_conn *c)
+uint64_t rs_join_far_key(uint64_t key, const struct rs_msg *m, const struct rs_conn *c)
 {
 	uint64_t answered = c->next_off[c->role == RS_ROLE_CLIENT ? RS_DIR_IN : RS_DIR_OUT];
 
-	if (c->info.family == RS_FAMILY_UNIX) /* its other end is on this node */
+	/* A Unix socket's other end is on this node. Of streams, answers are sent and read in any order. */
+	if (c->info.family == RS_FAMILY_UNIX || by_stream(m, c))
 		return 0;
 	return key && c->oseq ? rs_hash_mix(key + c->oseq + answered) : key;
 }

@@ -7,6 +7,8 @@
  * connection. Two requests open at the same time are taken for one only when they say the same and their
  * connections stand at the same one of 2^32 numbers: 2^-32 per other open request of the same content.
  *
+ * Streams in TLS (HTTP/2): the number at which the connection's answers begin, and the stream's.
+ *
  * A Unix socket has no such number: the kernel names its other end, and the stream's offset stands for it.
  *
  * Of ids that two agents derive alone from the key, see rs_join_ids().
@@ -21,7 +23,7 @@
 uint64_t rs_join_key(const struct rs_msg *m, const struct rs_conn *c);
 
 /* The key as two agents use it that do not meet: with the number at which the other direction stands too. */
-uint64_t rs_join_far_key(uint64_t key, const struct rs_conn *c);
+uint64_t rs_join_far_key(uint64_t key, const struct rs_msg *m, const struct rs_conn *c);
 
 /* The ids that follow from a key: for a request without context, and for its client's span. Never zero. */
 void rs_join_ids(uint64_t key, uint8_t ret_trace[16], uint8_t ret_span[8]);
