@@ -75,7 +75,10 @@ static enum rs_counter tls_fate(struct rs_pipeline *pl, const struct rs_conn *c)
 		return RS_C_TLS_SILENT;
 	switch (reading(pl, c->proc ? c->proc->tgid : 0, &since)) {
 	case RS_TLS_READ:
-		return since > rs_conn_facts(&c->info)->done_ns ? RS_C_TLS_LATE : RS_C_TLS_SILENT;
+		if (since > rs_conn_facts(&c->info)->done_ns)
+			return RS_C_TLS_LATE;
+		/* It is read, and said nothing: if something was said, then by another library. */
+		return c->tls_asked ? RS_C_TLS_NO_LIBRARY : RS_C_TLS_SILENT;
 	case RS_TLS_NOT_YET:
 		return RS_C_TLS_LATE;
 	case RS_TLS_LEFT_ALONE:

@@ -224,6 +224,23 @@ class Tls(TlsTest):
         self.assertTrue(seen == COUNT or late, "missed and not counted")
         self.both(spans, port, pid, "then")
 
+    @can("strip")
+    def test_stripped(self):
+        """A program whose OpenSSL has no names: what it said is counted as not read, what nobody said is not."""
+        port = self.nginx()
+        binary = self.client("-Wl,--no-export-dynamic", "-Wl,-Bstatic", "-lssl", "-lcrypto", "-Wl,-Bdynamic", name="stripped")
+        subprocess.run(["strip", binary], check=True)
+        agent = self.agent("--port", str(port))
+        pid = self.own("plain", port, "none", binary=binary)
+        subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        fates = wait_until("both connections to have ended", lambda: self.fates(agent, 4))
+        spans = agent.stop()
+        self.assertEqual(spans.where(CLIENT, {pid}), [])
+        self.assert_same(spans.where(SERVER, None, "/none").triples(), wants("none"), "the server's side of them")
+        # It may have ended before it was looked into.
+        self.assertEqual((fates["no_library"] + fates["late"], fates["read"], fates["silent"]), (1, 1, 2), fates)
+
     def test_excluding_others(self):
         """With --tls-exclude libraries are attached to each process: what comes too late for that is counted."""
         port = self.nginx()

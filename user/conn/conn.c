@@ -118,6 +118,19 @@ static bool begins_tls(const struct rs_conn *c, const struct rs_ev_data *ev)
 	return ev->off == 0 && rs_tls_begins(bytes, c->present || !c->synced);
 }
 
+/*
+ * A record of the client's that is application data: it looks like that, is more than the closing alert (RFC 8446,
+ * 5.2, 6.1), and from 1.3 on there was another before it, that ended the handshake.
+ */
+static bool asks(const struct rs_conn *c, struct str bytes, const struct rs_ev_data *ev)
+{
+	bool client = (ev->dir == RS_DIR_OUT) == (c->role == RS_ROLE_CLIENT);
+	const struct rs_tls_facts *f = rs_conn_facts(&c->info);
+
+	return client && c->role && bytes.len && bytes.ptr[0] == 23 && ev->len > 5 + 2 + 1 + 16 &&
+	       (f->done_ns || f->version == 0x0303);
+}
+
 bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_data *ev)
 {
 	struct str bytes = { (const char *)ev->data, ev->cap };
@@ -140,6 +153,7 @@ bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_d
 			c->info.facts->began_ns = ev->h.ts_ns;
 		}
 	}
+	c->tls_asked |= asks(c, bytes, ev);
 	if (c->handshake) {
 		struct rs_tls_stream *s = &c->handshake->s[ev->dir & 1];
 

@@ -48,6 +48,7 @@ struct rs_conn {
 	bool reset : 1;	  /* a reset was seen */
 	bool present : 1; /* older than the agent: its offsets need not be those of the other end */
 	bool plain : 1;	  /* with info.tls: some plain text was seen */
+	bool tls_asked : 1;	 /* with info.tls: the client sent something behind its handshake */
 	bool tls_late : 1;	 /* with plain: some of it may have been missed at the beginning */
 	bool told_handshake : 1; /* its time was told, with the first request */
 	bool asked : 1;		 /* a request was sent on it */
