@@ -44,7 +44,7 @@ class Times(LiveTest):
         wire.head()
         got = len(wire.rest)
         wire.rest = b""
-        begin = time.monotonic()
+        begin, begin_ns = time.monotonic(), time.time_ns()
         while got < 100 << 20:
             data = wire.sock.recv(1 << 18)
             self.assertTrue(data)
@@ -60,8 +60,9 @@ class Times(LiveTest):
         for span in (server[0], client[0]):
             self.assertEqual(span.status, 200)
             self.assertEqual(span.attributes.get("http.response.body.size"), 100 << 20)
-            self.assertLess(abs(span.end - last_byte) / 1e6, max(100, span.ms * 0.5), "the end is the last byte's time")
-        self.assertGreater(server[0].ms, 100)
+            # The reader takes 400 ms for the first half, and the kernel holds a few megabytes.
+            self.assertGreater(span.end, begin_ns + 300_000_000, "the end is the last byte's time")
+        self.assertLess(client[0].end, last_byte + 1_000_000)
         self.measured(f"100 MB by sendfile: ends {(last_byte - server[0].end) / 1e6:.2f} ms (server), "
                       f"{(last_byte - client[0].end) / 1e6:.2f} ms (client) before the reader's own clock")
         self.assertEqual(len(spans.where(SERVER, nginx.pids, "/s/200?next")), 1, "the connection stays in step")
