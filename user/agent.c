@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "agent_parts.h"
 #include "agent_rights.h"
@@ -219,15 +221,32 @@ static int start_loop(struct rs_agent *a)
 	return rc;
 }
 
+/*
+ * On a busy machine a reader that waits for its turn loses records; what it needs is little. Not allowed to (no
+ * CAP_SYS_NICE): it works as well as it can.
+ */
+static void raise_priority(const struct rs_config *cfg)
+{
+	FILE *f;
+
+	(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
+	/* Where each session gets its share (autogroup), that counts within ours alone. A service has one for itself. */
+	if (getsid(0) != getpid() || cfg->cmd)
+		return;
+	f = fopen("/proc/self/autogroup", "we");
+	if (f) {
+		(void)fprintf(f, "%d", AGENT_NICE);
+		(void)fclose(f);
+	}
+}
+
 static int start(struct rs_agent *a)
 {
 	struct rs_pipeline_opts popts;
 	int rc;
 
 	a->started_ns = rs_clock_mono();
-	/* On a busy machine a reader that waits for its turn loses records; what it needs is little. Not
-	 * allowed to (no CAP_SYS_NICE): it works as well as it can. */
-	(void)setpriority(PRIO_PROCESS, 0, AGENT_NICE);
+	raise_priority(a->cfg);
 	rc = rs_loop_init(&a->loop);
 	if (!rc)
 		rc = rs_loop_signals(&a->loop, on_signal, a);
