@@ -390,19 +390,25 @@ static __always_inline bool begins(const struct rs_scratch *s, __u32 slot, __u32
 static __always_inline __u32 behind(const struct rs_scratch *s, __u32 slot, __u32 n, __u32 end)
 {
 	const __u8 *at = &s->data[rs_bound(end)];
-	__u64 cr;
+	__u64 w, v;
 
 	if (end >= n)
 		return 0;
 	if (*(const __u32 *)s->data != RS_HTTP)
 		return rs_is_request(slot, 0, n) && rs_is_request(slot, end, n) ? RS_LOOKED_ANOTHER
 										: 0;
-	/* The first line of chunked content is short, its spaces and zeros included; that of another head is not always. */
+	/*
+	 * The first line of chunked content is short, its spaces and zeros included, or has extensions behind a semicolon; that of
+	 * another head is not always.
+	 */
 	if (end + 16 > n || *(const __u32 *)at == RS_HTTP)
 		return 0;
-	cr = zero_bytes(*(const __u64 *)at ^ EACH_BYTE('\r')) |
-	     zero_bytes(*(const __u64 *)(at + 8) ^ EACH_BYTE('\r'));
-	return cr ? 0 : RS_LOOKED_NOCHUNK;
+	w = *(const __u64 *)at;
+	v = *(const __u64 *)(at + 8);
+	if (zero_bytes(w ^ EACH_BYTE('\r')) | zero_bytes(v ^ EACH_BYTE('\r')) |
+	    zero_bytes(w ^ EACH_BYTE(';')) | zero_bytes(v ^ EACH_BYTE(';')))
+		return 0;
+	return RS_LOOKED_NOCHUNK;
 }
 
 __noinline int rs_look(__u32 slot, __u32 n, __u32 how)
