@@ -5,10 +5,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,38 +109,34 @@ static void last_line(const struct load_log *log, char *ret, size_t size)
 
 int rs_kernel_btf_read(struct rs_kernel_btf *ret)
 {
-	struct stat st;
+	struct btf_header h;
 	char *data = NULL;
 	size_t len = 0;
-	int fd, r;
+	int fd, r = 0;
 
 	fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0) {
-		r = -errno;
-		goto out;
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.magic != BTF_MAGIC)
+		r = -EIO;
+	if (!r) {
+		data = malloc(h.str_len ? h.str_len : 1);
+		r = data ? 0 : -ENOMEM;
 	}
-	data = malloc((size_t)st.st_size + 1);
-	if (!data) {
-		r = -ENOMEM;
-		goto out;
-	}
-	while (len < (size_t)st.st_size) {
-		ssize_t n = read(fd, data + len, (size_t)st.st_size - len);
+	while (!r && len < h.str_len) {
+		ssize_t n = pread(fd, data + len, h.str_len - len,
+				  (off_t)h.hdr_len + h.str_off + (off_t)len);
 
-		if (n <= 0) {
+		if (n <= 0)
 			r = n < 0 ? -errno : -EIO;
-			goto out;
-		}
-		len += (size_t)n;
+		else
+			len += (size_t)n;
 	}
-	*ret = (struct rs_kernel_btf){ data, len };
-	data = NULL;
-	r = 0;
-out:
-	free(data);
 	close(fd);
+	if (r)
+		free(data);
+	else
+		*ret = (struct rs_kernel_btf){ data, len };
 	return r;
 }
 
@@ -150,7 +146,6 @@ void rs_kernel_btf_release(struct rs_kernel_btf *btf)
 	*btf = (struct rs_kernel_btf){ 0 };
 }
 
-/* Type names are NUL-terminated strings in one table: parsing the rest would cost 50 ms. */
 bool rs_kernel_btf_has(const struct rs_kernel_btf *btf, const char *name)
 {
 	char want[128];
@@ -243,17 +238,20 @@ static bool is_tracepoint(const char *section)
 	return strncmp(section, "tp_btf/", 7) == 0 || strncmp(section, "raw_tp/", 7) == 0;
 }
 
+/* Atomic operations that return the old value (5.12) leave no name; this function (5.13) does. */
+static bool has_fetch(const struct rs_kernel_btf *btf)
+{
+	return rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
+}
+
 /* Not wanted on this kernel, where another program of the same attach point does its work? */
 static bool is_variant(int probe, const struct rs_kernel_btf *btf)
 {
-	/* Atomic operations that return the old value (5.12) leave no name; this function (5.13) does. */
-	bool fetch = rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
-
 	switch (probe) {
 	case RS_PROBE_rs_sys_exit:
-		return !fetch;
+		return !has_fetch(btf);
 	case RS_PROBE_rs_sys_exit_old:
-		return fetch;
+		return has_fetch(btf);
 	case RS_PROBE_rs_tcp_window:
 		return !rs_kernel_btf_has(btf, "bpf_rdonly_cast");
 	case RS_PROBE_rs_tcp_window_old:
