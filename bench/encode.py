@@ -8,7 +8,7 @@ time    a table: ns/span (the best of all rounds and chunks), the median round, 
         Rounds are interleaved: in each, all cells run in a random order.
 count   instructions per span, by callgrind: repeatable to the digit on one compiler
 check   count, compared with bench/baseline.tsv: more than 10 % above it fails
-update  count, written to bench/baseline.tsv
+update  count, written to bench/baseline.tsv; what has risen by more than 10 % wants a --reason, which is written there, too
 """
 import argparse
 import os
@@ -47,13 +47,14 @@ def count(bench, fmt, workload, spans=100):
 
 
 def read_baseline():
+    """Who made it, and {(format, workload): (instructions, the reason of its last rise)}."""
     made_by, rows = "unknown", {}
     for line in open(BASELINE):
         if line.startswith("# compiler: "):
             made_by = line[12:].strip()
         elif line.strip() and not line.startswith("#"):
-            f, w, n = line.split("\t")
-            rows[f, w] = float(n)
+            f, w, n, why = (line.rstrip("\n") + "\t").split("\t")[:4]
+            rows[f, w] = (float(n), why)
     return made_by, rows
 
 
@@ -92,7 +93,7 @@ def do_check(args, cells):
     passed = failed = 0
     for f, w in cells:
         n = count(args.bench, f, w)
-        want = base.get((f, w))
+        want = base.get((f, w), (None, ""))[0]
         if want is None:
             failed += 1
             print(f"FAILED    {f} {w}: {n:.0f} instructions per span; not in bench/baseline.tsv (make bench-encode-update)")
@@ -106,17 +107,21 @@ def do_check(args, cells):
 
 
 def do_update(args, cells):
-    rows = {}
-    if os.path.exists(BASELINE) and (args.format or args.workload):
-        rows = read_baseline()[1]
+    made_by, old = read_baseline()
+    rows = dict(old) if args.format or args.workload else {}
     for f, w in cells:
-        rows[f, w] = count(args.bench, f, w)
+        n, (before, why) = count(args.bench, f, w), old.get((f, w), (None, ""))
+        if before and n > before * SLACK and made_by == compiler(args.bench):
+            if not args.reason:
+                sys.exit(f"{f} {w}: {n:.0f} instructions per span, {before:.0f} before: give --reason \"why that has to be\"")
+            why = args.reason
+        rows[f, w] = (n, why)
     with open(BASELINE, "w") as out:
         out.write("# Instructions per span (make bench-encode-update): batches of 100, AVX2, callgrind. A change that raises one by more\n"
-                  "# than 10 % comes with a new baseline and its reason.\n")
+                  "# than 10 % comes with a new baseline, and its reason in the last column (ARGS='--reason \"…\"').\n")
         out.write(f"# compiler: {compiler(args.bench)}\n")
-        for (f, w), n in rows.items():
-            out.write(f"{f}\t{w}\t{n:.0f}\n")
+        for (f, w), (n, why) in rows.items():
+            out.write(f"{f}\t{w}\t{n:.0f}\t{why}".rstrip() + "\n")
     return False
 
 
@@ -127,6 +132,7 @@ def main():
     p.add_argument("--format", action="append")
     p.add_argument("--workload", action="append")
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--reason", help="with update: why a count may be more than 10 %% higher than before")
     p.add_argument("--instructions", action="store_true", help="with time: count them, too (slow)")
     args = p.parse_args()
     formats = args.format or listed(args.bench, "format")
