@@ -195,6 +195,7 @@ static bool keys_reset(struct dd_keys *ks)
 		ks->known[i] = key_of_literal(ks, rs_known_keys[i].name);
 		if (!ks->known[i])
 			return false;
+		ks->known[i]->fixed = &rs_known_keys[i];
 	}
 	return true;
 }

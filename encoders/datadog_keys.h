@@ -113,6 +113,7 @@ struct dd_key {
 	struct str name; /* as sent: valid, at most DD_MAX_KEY bytes */
 	struct str raw;	 /* in the source */
 	uint64_t raw_hash;
+	const struct rs_key *fixed; /* the name is that of this static key; NULL: of none */
 };
 
 /* A value that is an interned text: val.type; val.str is the struct dd_key. */
@@ -166,7 +167,7 @@ static inline bool dd_same(struct str a, struct str b)
 /* Is it the name that this key was made for? */
 static inline bool dd_key_is(const struct dd_key *k, const struct rs_key *name)
 {
-	return dd_same(k->raw, name->name);
+	return k->fixed == name || dd_same(k->raw, name->name);
 }
 
 /* A text that is interned as it is, or NULL; hash is its rs_strtab_hash(). */
