@@ -459,7 +459,7 @@ static char *put_transaction(struct state *st, char *p, const struct rs_item *it
 
 /* -- the trace context of the envelope --------------------------------------------------------- */
 
-/* n hex digits, or false. */
+/* Up to 14 hex digits in lower case; others are malformed and count for nothing. */
 static bool hex(struct str s, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -467,7 +467,7 @@ static bool hex(struct str s, uint64_t *ret)
 	if (!s.len || s.len > 14)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
-		char c = str_lower_char(s.ptr[i]);
+		char c = s.ptr[i];
 
 		if (c >= '0' && c <= '9')
 			v = v << 4 | (uint64_t)(c - '0');

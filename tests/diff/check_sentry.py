@@ -233,6 +233,19 @@ def check_sizes(ringspan):
             need(got == want, to, sizes[:5], got, want)
 
 
+def check_sampling(ringspan):
+    """What the trace context says of a trace state: rate, and whether the trace is kept. The id's random part is its last 7 bytes."""
+    low, high = b"\x01" * 9 + b"\x20" + bytes(6), b"\x01" * 9 + b"\xe0" + bytes(6)
+    for state, tid, rate, kept in ((b"", low, 1, True), (b"ot=th:0", low, 1, True), (b"ot=th:8", low, 0.5, False), (b"ot=th:8", high, 0.5, True),
+                                   (b"a=b, ot=x:y;th:c;rv:c0000000000000", low, 0.25, True), (b"ot=th:c;rv:bfffffffffffff", high, 0.25, False),
+                                   (b"ot=th:C", low, 1, True), (b"ot=th:", low, 1, True), (b"ot=th:800000000000000", low, 1, True),
+                                   (b"ot=th:8;rv:E0000000000000", low, 0.5, False), (b"ot=th:8;rv:e", low, 0.5, False)):
+        (h, _), = envelopes(encode(ringspan, "sentry", batch([span(trace_id=tid, state=state)]), False))
+        check_header(h, tid.hex())
+        need(float(h["trace"]["sample_rate"]) == rate and h["trace"]["sampled"] == ("true" if kept else "false"), state, h["trace"])
+
+
 if __name__ == "__main__":
+    check_sampling(sys.argv[1])
     check_sizes(sys.argv[1])
     run("sentry", ["sentry", "sentry-transaction"], check)
