@@ -70,6 +70,18 @@ void rs_connect_done(struct rs_connects *cs, uint64_t conn, uint32_t took_us, ui
 	k->done_ns = ts_ns;
 }
 
+void rs_connect_opener_calls(struct rs_open *opener)
+{
+	struct rs_list *pos;
+
+	rs_list_for_each (pos, &opener->opened) {
+		struct rs_connect *k = rs_list_entry(pos, struct rs_connect, of_opener);
+
+		if (k->done_ns)
+			k->sure = RS_SURE_NOT;
+	}
+}
+
 void rs_connect_opener_ends(struct rs_open *opener)
 {
 	struct rs_list *pos, *tmp;

@@ -39,6 +39,9 @@ void rs_connect_done(struct rs_connects *cs, uint64_t conn, uint32_t took_us, ui
 struct rs_connect *rs_connect_find(const struct rs_connects *cs, uint64_t conn);
 /* Asked, or gone. k may be NULL. */
 void rs_connect_forget(struct rs_connects *cs, struct rs_connect *k);
+/* The opener calls on a connection that is there: others that stand ready are not for its next call, but for a pool, so
+ * for whoever calls then. */
+void rs_connect_opener_calls(struct rs_open *opener);
 /* The opener ends. */
 void rs_connect_opener_ends(struct rs_open *opener);
 

@@ -491,6 +491,8 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	if (k && k->done_ns)
 		rs_pair_fact(o, RS_FACT_CONNECTED, k->took_us, k->done_ns);
 	rs_connect_forget(&t->connects, k);
+	if (parent && !k && !o->x.task)
+		rs_connect_opener_calls(parent);
 	if (parent || o->unsure)
 		made_for(t, o, parent ? parent : doubt, m);
 	if (parent) {
