@@ -18,8 +18,10 @@
 #include "price.h"
 #include "system.h"
 
-#define LINGER_NS      30000000000ull /* probes stay for so long after the last process */
-#define SWEEP_NS       1000000000ull
+#define LINGER_NS 30000000000ull /* probes stay for so long after the last process */
+#define SWEEP_NS  1000000000ull
+#define BY_PROCESS_NS                                                                              \
+	200000000ull /* of a second, for attaching to each process: the ring has to be read, too */
 #define DETACHING      32    /* files at once: each takes three threads for a moment */
 #define AGAIN_TIMES    8     /* a process that does TLS is looked at again at most so often */
 #define PRICE_MAX_NS   15000 /* --tls auto: of one call */
@@ -499,8 +501,19 @@ static struct file *loaded(const struct rs_tls_watch *w, uint32_t dev, uint64_t 
 	return NULL;
 }
 
+/* Attaching waits for the kernel; to each process of many short ones there is no time for. */
+static bool no_time(struct rs_tls_watch *w, uint64_t now_ns)
+{
+	if (now_ns - w->second_ns >= 1000000000ull) {
+		w->second_ns = now_ns;
+		w->spent_ns = 0;
+	}
+	return w->by_process && w->spent_ns >= BY_PROCESS_NS;
+}
+
 void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t ino)
 {
+	uint64_t now = rs_clock_mono();
 	struct proc *p;
 	struct file *f;
 	unsigned n;
@@ -516,7 +529,10 @@ void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t 
 		return;
 	}
 	n = p->n;
-	search(w, p, AND_LIBRARIES);
+	if (!no_time(w, now)) {
+		search(w, p, AND_LIBRARIES);
+		w->spent_ns += rs_clock_mono() - now;
+	}
 	/* Perhaps it was a moment too early. */
 	if (p->n == n)
 		p->later = w->later = true;

@@ -49,10 +49,11 @@ struct rs_tls_watch {
 	struct rs_list live;  /* processes */
 	struct rs_list known; /* files, the one longest not asked for first */
 	struct rs_tls_system system;
-	const char *root;  /* of the system's libraries; NULL: they are not looked for */
-	bool busy;	   /* the file asked for last is being detached: later */
-	bool later;	   /* some process is to be looked at again at the next tick */
-	uint64_t swept_ns; /* when ended processes were looked for */
+	const char *root;	      /* of the system's libraries; NULL: they are not looked for */
+	bool busy;		      /* the file asked for last is being detached: later */
+	bool later;		      /* some process is to be looked at again at the next tick */
+	uint64_t second_ns, spent_ns; /* rs_tls_loads: of which second so much time is gone */
+	uint64_t swept_ns;	      /* when ended processes were looked for */
 	struct rs_counters *n;
 };
 
