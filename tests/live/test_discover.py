@@ -61,7 +61,7 @@ class Discover(LiveTest):
         process, port, _ = node(self.place)
         quiet, quiet_port, _ = python(self.place)
         other, other_port, _ = python(self.place)
-        agent = self.agent("--exclude", "exe=node", "--include", f"port={quiet_port},depth=none", "--include",
+        agent = self.agent("-p", str(os.getpid()), "--exclude", "exe=node", "--include", f"port={quiet_port},depth=none", "--include",
                            f"port={other_port},protocols=http2", "--others", "trace")
         for i in range(3):
             Wire(("127.0.0.1", nginx.port)).get(f"/s/200?in{i}")
