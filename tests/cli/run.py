@@ -616,7 +616,7 @@ def test_reload_moves_exporters():
         def sends(n):
             for _ in range(n):
                 web.get()
-            wait_for("what was asked for is sent", lambda: exporter()["sent"] >= before + 2 * n and not exporter()["queued"])
+            wait_until("what was asked for is sent", lambda: exporter()["sent"] >= before + 2 * n and not exporter()["queued"])
 
         d("c.yaml", f"exporter: otlp-http\nendpoint: http://127.0.0.1:{mute.getsockname()[1]}\n")
         with Agent("run", "-c", d("c.yaml"), "--socket", d("s"), "--pid", str(os.getpid()), "--port", str(web.port),
@@ -624,7 +624,7 @@ def test_reload_moves_exporters():
             before = 0
             for _ in range(8):
                 web.get()
-            wait_for("16 spans wait", lambda: exporter()["queued"] == 16)
+            wait_until("16 spans wait", lambda: exporter()["queued"] == 16)
             code, error, *_ = reload(f"exporter: otlp-http\nendpoint: 'ftp://x'\nothers: skip\n")
             expect(code == 1 and "exporter otlp-http: the endpoint" in error, (code, error))
             expect(exporter()["queued"] == 16 and str(mute.getsockname()[1]) in exporter()["target"], exporter())
