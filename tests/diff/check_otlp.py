@@ -10,6 +10,7 @@ import base64
 import json
 import math
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -168,6 +169,50 @@ def check(ringspan, batch, valid):
         need(encode(ringspan, "otlp-proto", "otlp-json", js) == pb or not valid, "protobuf -> JSON -> protobuf")
 
 
+ANYTHING = [None, 1, -1.5e3, "x", [], {}, [{"a": [1, {"b": None}]}], True]
+
+
+def loose_number(r, k, v):
+    """A number in one of the forms that ProtoJSON lets a sender choose from."""
+    n = int(v)
+    forms = [n, float(n)] if abs(n) < 2**53 else [n]
+    return r.choice(forms if k in ("kind", "code") else [*forms, *map(str, forms)])
+
+
+def loose(r, o):
+    """The same document as another sender may write it: members in any order, unknown ones, nulls, other forms of values."""
+    if isinstance(o, list):
+        return [loose(r, x) for x in o]
+    if not isinstance(o, dict):
+        return o
+    out = {}
+    for k, v in r.sample(list(o.items()), len(o)):
+        if r.random() < 0.1:
+            out["unknown%d" % r.randrange(99)] = r.choice(ANYTHING)
+        if k in ("kind", "code", "flags") or k in ("intValue", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano") or k.startswith("dropped"):
+            out[k] = loose_number(r, k, v)
+        elif k in ("traceId", "spanId", "parentSpanId"):
+            out[k] = r.choice([v, v.upper()])
+        elif k == "bytesValue":
+            out[k] = r.choice([v, v.replace("+", "-").replace("/", "_"), v.rstrip("=")])
+        elif k == "doubleValue" and isinstance(v, float):
+            out[k] = r.choice([v, repr(v)])
+        else:
+            out[k] = loose(r, v)
+    for k in ("traceState", "name", "message", "attributes", "events", "links", "status", "schemaUrl"):
+        if k not in out and r.random() < 0.1:
+            out[k] = None
+    return out
+
+
+def check_loose(ringspan, seed):
+    """However a sender writes it, it is the same."""
+    r, js = random.Random(seed), otlpgen.to_json(otlpgen.Gen(seed, True).batch())
+    text = json.dumps(loose(r, json.loads(js)), ensure_ascii=r.random() < 0.5, indent=r.choice([None, 1]))
+    text = r.choice(["", "\n ", "\ufeff"]) + text
+    need(encode(ringspan, "otlp-proto", "otlp-json", text.encode()) == encode(ringspan, "otlp-proto", "otlp-json", js.encode()), "reads something else")
+
+
 def peer_ready():
     """@opentelemetry/otlp-transformer in build/node, installed once."""
     if not shutil.which("node") or not shutil.which("npm"):
@@ -255,6 +300,8 @@ def main():
         run(f"seed {seed}", check, args.ringspan, otlpgen.Gen(seed, valid).batch(), valid)
     for name, batch in edges.all_batches():
         run(name, check, args.ringspan, batch, False)
+    for seed in range(args.first, args.first + 40):
+        run(f"written otherwise, seed {seed}", check_loose, args.ringspan, seed)
     if peer_ready():
         for seed in range(args.first, args.first + 25):
             run(f"peer, seed {seed}", check_peer, args.ringspan, otlpgen.Gen(seed, True).batch())
