@@ -625,7 +625,7 @@ def test_reload_moves_exporters():
             for _ in range(8):
                 web.get()
             wait_until("16 spans wait", lambda: exporter()["queued"] == 16)
-            code, error, *_ = reload(f"exporter: otlp-http\nendpoint: 'ftp://x'\nothers: skip\n")
+            code, error, *_ = reload("exporter: otlp-http\nendpoint: 'ftp://x'\nothers: skip\n")
             expect(code == 1 and "exporter otlp-http: the endpoint" in error, (code, error))
             expect(exporter()["queued"] == 16 and str(mute.getsockname()[1]) in exporter()["target"], exporter())
             done = reload(f"exporter: otlp-http\nendpoint: {there}\notlp-headers: X-Key=one\ncompression: gzip\n")
@@ -638,7 +638,7 @@ def test_reload_moves_exporters():
                 done = reload(f"exporter: otlp-http\nendpoint: {there}\notlp-headers: X-Key={key}\ncompression: gzip\n")
                 expect(done == (0, "", ["otlp-headers"], []), done)
                 sends(1)
-            done = reload(f"exporter: zipkin\nendpoint: http://127.0.0.1:1/\notlp-headers: X-Key=four\nmax-events: 7\n")
+            done = reload("exporter: zipkin\nendpoint: http://127.0.0.1:1/\notlp-headers: X-Key=four\nmax-events: 7\n")
             expect(done == (0, "", ["max-events"], ["exporter", "endpoint", "otlp-headers", "compression"]), done)
             for i in range(3):
                 done = reload(f"exporter: zipkin\nmax-events: {i}\n")
