@@ -238,8 +238,10 @@ class Tls(TlsTest):
         spans = agent.stop()
         self.assertEqual(spans.where(CLIENT, {pid}), [])
         self.assert_same(spans.where(SERVER, None, "/none").triples(), wants("none"), "the server's side of them")
-        # It may have ended before it was looked into.
-        self.assertEqual((fates["no_library"] + fates["late"], fates["read"], fates["silent"]), (1, 1, 2), fates)
+        self.assertEqual(fates["read"], 1, fates)
+        self.assertGreaterEqual(fates["silent"], 1, fates)
+        # It, and s_client, may have ended before they were looked into.
+        self.assertGreaterEqual(fates["no_library"] + fates["late"], 1, fates)
 
     def test_excluding_others(self):
         """With --tls-exclude libraries are attached to each process: what comes too late for that is counted."""
@@ -252,8 +254,11 @@ class Tls(TlsTest):
         spans = agent.stop()
         whole = [pid for i, pid in enumerate(pids) if spans.where(CLIENT, {pid}).triples() == wants(f"run{i}-")]
         self.measured(f"{len(whole)} of {len(pids)} short programs seen whole; connections: {fates}")
-        self.assertLessEqual(len(pids) - len(whole), fates["late"], "missed and not counted")
-        self.assertEqual(fates["left_alone"], 1, "curl's")
+        # curl's is one of those left alone, or had ended before that was known.
+        missed = len(pids) - len(whole) + 1
+        self.assertLessEqual(missed, fates["late"] + fates["left_alone"], "missed and not counted")
+        self.assertLessEqual(fates["left_alone"], 1)
+        self.assertEqual(spans.where(CLIENT, None, "/curl"), [])
         self.assert_same(spans.where(SERVER, None, "/curl").triples(), wants("curl", 2), "the server's side of them")
 
     def test_no_harm(self):

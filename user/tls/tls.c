@@ -407,7 +407,8 @@ enum what {
 	AND_ALL,       /* that is mapped */
 };
 
-static void search(struct rs_tls_watch *w, struct proc *p, enum what what)
+/* False: it is gone, or a kernel thread. */
+static bool search(struct rs_tls_watch *w, struct proc *p, enum what what)
 {
 	struct looking l = { .w = w, .p = p, .all = what == AND_ALL };
 	char path[40];
@@ -416,21 +417,22 @@ static void search(struct rs_tls_watch *w, struct proc *p, enum what what)
 
 	snprintf(path, sizeof(path), "/proc/%u/exe", p->tgid);
 	n = readlink(path, l.exe, sizeof(l.exe) - 1);
-	if (n < 0) /* a kernel thread, or gone */
-		return;
+	if (n < 0)
+		return false;
 	l.exe[n] = 0;
 	p->excluded = p->mode == RS_TLS_NEVER || named(w, l.exe);
 	if (p->excluded)
-		return;
+		return true;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0) {
 		use(w, p, fd, l.exe, 0);
 		close(fd);
 	}
 	if (what == THE_PROGRAM)
-		return;
+		return true;
 	p->looked = true;
 	(void)rs_maps_each(p->tgid, on_mapped, &l);
+	return true;
 }
 
 static struct proc *get_proc(struct rs_tls_watch *w, uint32_t tgid)
@@ -471,8 +473,10 @@ static void look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode, b
 	p->looked = false;
 	p->later = !libraries;
 	w->later |= p->later;
-	search(w, p, libraries ? AND_LIBRARIES : THE_PROGRAM);
-	leave(&old, rs_clock_mono());
+	if (!search(w, p, libraries ? AND_LIBRARIES : THE_PROGRAM) && libraries)
+		*p = old; /* what it had is still the answer to what became of its connections */
+	else
+		leave(&old, rs_clock_mono());
 }
 
 void rs_tls_look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode)
@@ -530,7 +534,7 @@ void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t 
 	}
 	n = p->n;
 	if (!no_time(w, now)) {
-		search(w, p, AND_LIBRARIES);
+		(void)search(w, p, AND_LIBRARIES);
 		w->spent_ns += rs_clock_mono() - now;
 	}
 	/* Perhaps it was a moment too early. */
@@ -551,9 +555,9 @@ void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque)
 	/* By their names first: there are many. */
 	had = p->n;
 	if (!p->again++ && !opaque)
-		search(w, p, AND_LIBRARIES);
+		(void)search(w, p, AND_LIBRARIES);
 	if (p->n == had)
-		search(w, p, AND_ALL);
+		(void)search(w, p, AND_ALL);
 }
 
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg)
