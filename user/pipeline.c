@@ -593,6 +593,8 @@ void rs_pipeline_ahead(struct rs_pipeline *pl, const struct rs_ev_hdr *ev)
 
 	if (c && c->proc)
 		rs_proc_ahead(c->proc);
+	if (c && !rs_list_empty(&c->open))
+		rs_open_ahead(rs_list_entry(c->open.next, struct rs_open, of_conn));
 	if (second->conn) {
 		rs_conns_ahead_more(&pl->conns, second->conn, second->dir);
 		rs_threads_ahead_more(&pl->trace.threads, second->tgid, second->who);

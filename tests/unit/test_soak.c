@@ -113,6 +113,7 @@ static void send_data(struct soak *s, uint64_t conn)
 	u.ev.tid = 100 + rnd(s, 60);
 	u.ev.task = rnd(s, 3) ? 0 : 1 + rnd(s, 50);
 	s->off[conn][dir] += u.ev.len;
+	rs_pipeline_ahead(&s->pl, &u.ev.h);
 	rs_pipeline_event(&s->pl, &u.ev.h);
 }
 
@@ -144,6 +145,7 @@ static void send_other(struct soak *s, uint64_t conn)
 		break;
 	case 1:
 	case 2:
+		rs_pipeline_ahead(&s->pl, &fact.h);
 		rs_pipeline_event(&s->pl, &fact.h);
 		break;
 	case 3:

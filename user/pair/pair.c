@@ -31,6 +31,22 @@ struct rs_open *rs_pair_oldest(const struct rs_pair *p)
 	return rs_list_empty(&p->all) ? NULL : rs_list_entry(p->all.next, struct rs_open, of_all);
 }
 
+void rs_open_ahead(const struct rs_open *o)
+{
+	const char *req = (const char *)o->x.req, *own = (const char *)&o->conn;
+
+	__builtin_prefetch(o, 1);
+	__builtin_prefetch((const char *)o + 64, 1);
+	for (size_t i = 0; i < 192; i += 64)
+		__builtin_prefetch(req + i);
+	for (size_t i = 0; i < 384; i += 64)
+		__builtin_prefetch(own + i, 1);
+	__builtin_prefetch(o->x.resp, 1);
+	__builtin_prefetch(o->x.resp + 3, 1);
+	__builtin_prefetch(o->buf);
+	__builtin_prefetch(o->buf + 64);
+}
+
 struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s)
 {
 	char *to;

@@ -162,6 +162,8 @@ void rs_pair_release(struct rs_pair *p);
  * `finished` is set the caller hands it on and gives it back. */
 struct rs_open *rs_pair_add(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m);
 
+/* A message of o comes soon: its memory comes nearer. */
+void rs_open_ahead(const struct rs_open *o);
 /* Is there room for one more request? If not, the caller ends rs_pair_oldest() first. */
 bool rs_pair_full(const struct rs_pair *p);
 struct rs_open *rs_pair_oldest(const struct rs_pair *p);
