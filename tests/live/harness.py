@@ -53,6 +53,14 @@ def wait_until(what, probe, seconds=10):
     return suite.wait_until(what, probe, seconds * SLOW)
 
 
+def ends_well(argv, **more):
+    """Does a package manager or a compiler succeed? One that waits for a network is given up."""
+    try:
+        return subprocess.run(argv, timeout=150, **more).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def stop(process, sig=signal.SIGTERM, seconds=10):
     """End a process this harness started; its exit status."""
     if process.poll() is None:

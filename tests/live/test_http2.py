@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, TOP, Failure, LiveTest, Log, Nginx, children, free_port, stop, wait_until
+from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, TOP, Failure, LiveTest, Log, Nginx, children, ends_well, free_port, stop, wait_until
 
 STREAMS = (1, 8, 32, 100)
 GRPC = "v1.71.0"
@@ -69,7 +69,7 @@ def python_with_grpc():
     python = os.path.join(home, "bin", "python")
     if subprocess.run([python, "-c", "import grpc"], stderr=subprocess.DEVNULL).returncode if os.path.exists(python) else True:
         made = subprocess.run([sys.executable, "-m", "venv", home], stdout=subprocess.DEVNULL)
-        if made.returncode or subprocess.run([python, "-m", "pip", "install", "-q", "grpcio"]).returncode:
+        if made.returncode or not ends_well([python, "-m", "pip", "install", "-q", "grpcio"]):
             return None
     return python
 
@@ -84,7 +84,7 @@ def go_calls():
         with open(os.path.join(home, "go.mod"), "w") as f:
             f.write(f"module calls\n\ngo 1.22\n\nrequire google.golang.org/grpc {GRPC}\n")
         for argv in (["go", "mod", "tidy"], ["go", "build", "-o", "calls", "."]):
-            if subprocess.run(argv, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            if not ends_well(argv, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
                 return None
     return out
 

@@ -26,7 +26,11 @@ class Users(TlsTest):
         if not shutil.which(argv[0]):
             self.skipTest(f"{argv[0]} is not installed")
         os.makedirs(into, exist_ok=True)
-        done = subprocess.run(argv, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            done = subprocess.run(argv, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True, timeout=150)
+        except subprocess.TimeoutExpired:
+            self.skipTest(f"{' '.join(argv[-2:])}: no end within 150 s")
         if done.returncode:
             self.skipTest(f"{' '.join(argv[-2:])} is not to be had: {last_line(done)}")
 
