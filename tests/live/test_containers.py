@@ -45,6 +45,7 @@ class Runc:
         self.ident = ident
         self.group = group
         self.dir = place.path("bundle-" + ident[-8:])
+        self.runc = ["runc", "--root", place.path("runc")]  # another run of this test has containers of the same names
         root = os.path.join(self.dir, "rootfs")
         mounts = [{"destination": "/proc", "type": "proc", "source": "proc"},
                   {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
@@ -63,7 +64,7 @@ class Runc:
                        "process": {"user": {"uid": 0, "gid": 0}, "args": argv, "env": ["PATH=/usr/bin:/bin"], "cwd": "/"},
                        "root": {"path": "rootfs", "readonly": True}, "mounts": mounts,
                        "linux": {"cgroupsPath": f"{group}/{ident}", "namespaces": [{"type": "pid"}, {"type": "mount"}]}}, f)
-        self.process = place.spawn(["runc", "run", "--no-pivot", "-b", self.dir, ident], stdout=subprocess.PIPE,
+        self.process = place.spawn([*self.runc, "run", "--no-pivot", "-b", self.dir, ident], stdout=subprocess.PIPE,
                                    stderr=open(place.path("runc.err"), "a"))
 
     def ready(self):
@@ -72,7 +73,7 @@ class Runc:
         return self
 
     def clean(self):
-        subprocess.run(["runc", "delete", "-f", self.ident], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([*self.runc, "delete", "-f", self.ident], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         top = self.group.strip("/").split("/")[0]
         for base, _, _ in list(os.walk("/sys/fs/cgroup", topdown=False)):
             if f"/{top}/" in base + "/":
