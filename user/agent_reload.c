@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent_parts.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -64,6 +66,13 @@ void rs_agent_reload(struct rs_agent *a)
 {
 	struct rs_reload *r = &a->reload;
 
+	/* Nothing is captured any more, and no batch that is begun now would be sent. */
+	if (a->stopping) {
+		r->napplied = r->nrestart = 0;
+		snprintf(r->err, sizeof(r->err), "the agent is ending");
+		rs_error("reload: %s", r->err);
+		return;
+	}
 	/* What has happened until now is seen by the old settings. */
 	rs_agent_read_ring(a);
 	if (rs_reload_run(r, rs_clock_mono()))

@@ -45,7 +45,7 @@ static const bool live[RS_O_COUNT] = {
 	[RS_O_log_level] = true,
 };
 
-/* Of exporters, as long as they are the same ones. */
+/* Of exporters, as long as they are the same ones and some of them can go by others. */
 static const bool moves[RS_O_COUNT] = {
 	[RS_O_endpoint] = true,
 	[RS_O_otlp_endpoint] = true,
@@ -162,7 +162,7 @@ static const struct rs_config *exporting(const struct rs_reload *r)
 /* Do exporters have to be told of it? */
 static bool moved(const struct rs_reload *r, const struct rs_config *fresh)
 {
-	if (!r->move || !rs_exporters_same(r->start, fresh))
+	if (!r->move || !rs_exporters_movable(r->start, fresh))
 		return false;
 	for (int id = 0; id < RS_O_COUNT; id++) {
 		if (moves[id] && !same((enum rs_option_id)id, exporting(r), fresh))

@@ -564,6 +564,7 @@ def test_stopping():
             wait_until("stopping", lambda: status(d("s"))["state"] == "stopping")
             code, _, text = ask(page, "/readyz")
             expect(code == 503 and "queued" in text, (code, text))
+            fails(ringspan("reload", "--socket", d("s")), 1, "the agent is ending")
             code, said, _ = a.end()
             expect(code == 0 and "not_sent_at_end" in said, f"{code}: {said}")
 
@@ -650,6 +651,20 @@ def test_reload_moves_exporters():
             code, said, _ = a.end()
             expect(code == 0 and "nothing lost" in said, f"{code}: {said}")
         backend.shutdown()
+
+
+def test_reload_leaves_exporters():
+    """Where to is told of as applied only if an exporter goes there."""
+    needs_capture()
+    with Dir() as d:
+        d("c.yaml", "exporter: sentry\nendpoint: http://key@127.0.0.1:1/1\n")
+        with Agent("run", "-c", d("c.yaml"), "--socket", d("s"), "--pid", str(os.getpid())) as a:
+            d("c.yaml", "exporter: sentry\nendpoint: http://key@127.0.0.1:2/1\nmax-events: 7\n")
+            o = json.loads(ringspan("reload", "--json", "--socket", d("s")).stdout)
+            expect(o["applied"] == ["max-events"] and o["restart"] == ["endpoint"], o)
+            target = status(d("s"))["exporters"][0]["target"]
+            expect(":1/" in target, target)
+            expect(a.end()[0] == 0, a.said)
 
 
 def test_sandbox_of_commands():

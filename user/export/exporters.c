@@ -141,18 +141,20 @@ int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size)
 	return make_plan(&p, cfg, err, size);
 }
 
-bool rs_exporters_same(const struct rs_config *a, const struct rs_config *b)
+bool rs_exporters_movable(const struct rs_config *a, const struct rs_config *b)
 {
 	char err[256];
 	struct plan x, y;
+	bool any = false;
 
 	if (make_plan(&x, a, err, sizeof(err)) || make_plan(&y, b, err, sizeof(err)) || x.n != y.n)
 		return false;
 	for (int i = 0; i < x.n; i++) {
 		if (x.e[i].ops != y.e[i].ops || !str_eq(x.e[i].target, y.e[i].target))
 			return false;
+		any |= x.e[i].ops->movable;
 	}
-	return true;
+	return any;
 }
 
 /* -- life -- */

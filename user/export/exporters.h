@@ -33,8 +33,8 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 		      char *err, size_t size);
 /* Are they exporters that there are? Opens nothing. 0, or -EINVAL with a line in err. */
 int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size);
-/* Do both name the same exporters, and the same targets with them? */
-bool rs_exporters_same(const struct rs_config *a, const struct rs_config *b);
+/* Do both name the same exporters, and the same targets with them, and can any of these go from the one to the other? */
+bool rs_exporters_movable(const struct rs_config *a, const struct rs_config *b);
 /* Where to and how from another configuration that names the same: see rs_exporter_move. All of them, or an error and none. */
 int rs_exporters_move(struct rs_exporters *x, const struct rs_config *cfg, char *err, size_t size);
 /* Never blocks; what cannot be kept is counted. */
