@@ -184,7 +184,13 @@ __noinline int rs_tail(__u32 slot, __u32 end, __u32 len)
 					(void *)(s->base + end - RS_TAIL_LEN)))
 			n = 0;
 	} else if (n) {
-		if (rs_gather(slot, end - RS_TAIL_LEN, RS_TAIL_LEN, RS_AT_TAIL) == RS_TAIL_LEN)
+		__u32 got = rs_gather(slot, end - RS_TAIL_LEN, RS_TAIL_LEN, RS_AT_TAIL);
+
+		if (s->cursor.more && got < RS_TAIL_LEN) /* it is many iovecs on */
+			got = rs_gather_all(slot, end - RS_TAIL_LEN - RS_AT_TAIL,
+					    RS_AT_TAIL + RS_TAIL_LEN, RS_AT_TAIL + got) -
+			      RS_AT_TAIL;
+		if (got == RS_TAIL_LEN)
 			*(__u64 *)s->ev.tail = *(__u64 *)&s->data[RS_AT_TAIL];
 		else
 			n = 0;

@@ -422,6 +422,28 @@ def test_big_heads(backend):
             assert all(len(r["tail"]) == 16 for r in got if r["cap"] < r["len"] >= 8 and r["cap"]), name
 
 
+def test_end_of_many_pieces(backend):
+    """Where content in chunks ends is in the segment's last bytes, however many pieces it is written from."""
+    chunk = b"400\r\n" + b"c" * 1024 + b"\r\n"
+    for n in (3, 6, 9, 12, 20, 40):
+        cap = Capture(backend)
+        client, server = tcp_pair()
+        client.sendall(REQ)
+        recv_all(server, len(REQ))
+        pieces = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"] + [chunk] * n + [b"0\r\n", b"\r\n"]
+        total = sum(map(len, pieces))
+        assert os.writev(server.fileno(), pieces) == total
+        recv_all(client, total)
+        client.close()
+        server.close()
+        recs = cap.records()
+        (o,) = opens(recs, role=2)
+        got = data(recs, o["conn"], OUT)
+        assert consecutive(got) == total
+        if got[-1]["cap"] < got[-1]["len"]:
+            assert bytes.fromhex(got[-1]["tail"])[-7:] == b"\r\n0\r\n\r\n", (n, got[-1]["tail"])
+
+
 def test_head_limit(backend):
     """A head without end is copied up to the limit and no further."""
     cap = Capture(backend)
