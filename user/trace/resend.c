@@ -9,13 +9,19 @@ static uint64_t url_key(struct str host, struct str target)
 	return rs_hash_str(rs_hash_str(1, host), target) | 1;
 }
 
+/* The request that o is asked for, if that is certain. */
+static struct rs_open *asker(const struct rs_open *o)
+{
+	return o->unsure ? NULL : o->parent;
+}
+
 /* Where failed attempts are kept that o may repeat. */
 static struct rs_attempt *kept(struct rs_trace *t, struct rs_open *o)
 {
 	struct rs_thread *th;
 
-	if (o->parent)
-		return &o->parent->attempt;
+	if (asker(o))
+		return &asker(o)->attempt;
 	th = rs_thread_find(&t->threads, o->x.tgid, rs_thread_id(o->x.tid, o->x.task));
 	return th ? &th->failed : NULL;
 }
@@ -31,7 +37,7 @@ void rs_resend_begin(struct rs_trace *t, struct rs_open *o, const struct rs_msg 
 		return;
 	o->attempt.key = rs_hash_str(url, method) | 1;
 	if (!before || !before->key ||
-	    (!o->parent && o->x.start_ns - before->end_ns > RS_RESEND_NS))
+	    (!asker(o) && o->x.start_ns - before->end_ns > RS_RESEND_NS))
 		return;
 	retry = before->key == o->attempt.key && !before->location;
 	redirect = before->location == url;
