@@ -24,7 +24,7 @@ enum {
 
 struct soak {
 	struct rs_pipeline pl;
-	uint64_t seed, now, spans;
+	uint64_t seed, now, spans, named;
 	uint64_t off[256][2];
 	uint32_t seq[256][2];
 };
@@ -35,10 +35,35 @@ static uint32_t rnd(struct soak *s, uint32_t n)
 	return (uint32_t)(s->seed >> 33) % n;
 }
 
+/* What a process is called: its number, and something that changes with each program. */
+static void name(struct soak *s, char comm[16], uint32_t tgid)
+{
+	snprintf(comm, 16, "%u-%0*u", tgid, 1 + (int)rnd(s, 10), 0);
+}
+
+/* A batch speaks of each process as it was, whatever has become of it since. */
 static void on_flush(void *arg, const struct rs_batch *b)
 {
 	struct soak *s = arg;
 
+	for (const struct rs_resource_spans *rs = b->first; rs; rs = rs->next) {
+		const struct rs_attrs *as = &rs->resource.attrs;
+		char pid[16] = "", called[16] = "";
+
+		for (uint32_t i = 0; i < as->n; i++) {
+			const struct rs_val *v = &as->a[i].val;
+
+			if (as->a[i].key == rs_key(RS_K_PROCESS_PID))
+				snprintf(pid, sizeof(pid), "%lld-", (long long)v->i);
+			if (as->a[i].key == rs_key(RS_K_PROCESS_EXECUTABLE_NAME))
+				snprintf(called, sizeof(called), "%.*s", (int)v->len, v->str);
+		}
+		assert_true(*pid);
+		if (*called) { /* else it was never told */
+			assert_memory_equal(called, pid, strlen(pid));
+			s->named++;
+		}
+	}
 	s->spans += b->nspans;
 }
 
@@ -52,6 +77,7 @@ static void send_open(struct soak *s, uint64_t conn)
 	struct rs_ev_open ev = { .conn = conn, .tgid = 1 + rnd(s, 20) };
 
 	ev.h = header(s, RS_EV_OPEN, sizeof(ev));
+	name(s, ev.comm, ev.tgid);
 	if (rnd(s, 8) == 0)
 		ev.h.flags = RS_EVF_PRESENT;
 	ev.tid = 100 + rnd(s, 60);
@@ -132,6 +158,7 @@ static void send_other(struct soak *s, uint64_t conn)
 	close.h = header(s, RS_EV_CLOSE, sizeof(close));
 	fact.h = header(s, RS_EV_FACT, sizeof(fact));
 	proc.h = header(s, RS_EV_PROC, sizeof(proc));
+	name(s, proc.comm, proc.tgid);
 	ctx.h = header(s, RS_EV_CONTEXT, sizeof(ctx));
 	task.h = header(s, RS_EV_TASK, sizeof(task));
 	ctx.trace_id[0] = (uint8_t)(1 + rnd(s, 5));
@@ -221,6 +248,7 @@ static void test_soak(void **state)
 	rs_pipeline_finish(&s->pl);
 	bounded(&s->pl);
 	assert_true(s->spans > STEPS / 20);
+	assert_true(s->named > s->spans / 100);
 	assert_int_equal(s->pl.conns.pool.in_use, 0);
 	assert_int_equal(s->pl.pair.pool.in_use, 0);
 	assert_int_equal(s->pl.held_pool.in_use, 0);
