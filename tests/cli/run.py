@@ -551,10 +551,8 @@ def test_sandbox():
 def test_stopping():
     """While exporters still send, the agent says that it does not capture any more; a second signal ends that."""
     needs_capture()
-    with Dir() as d, Server() as web, socket.create_server(("127.0.0.1", 0)) as mute, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        page = free.getsockname()[1]
-        free.close()
+    page = suite.free_port()
+    with Dir() as d, Server() as web, socket.create_server(("127.0.0.1", 0)) as mute:
         with Agent("run", "--socket", d("s"), "--listen", str(page), "--pid", str(os.getpid()), "--drain-time", "1h",
                    "--exporter", f"zipkin=http://127.0.0.1:{mute.getsockname()[1]}") as a:
             expect(ask(page, "/readyz")[0] == 200, "not ready")

@@ -36,8 +36,7 @@ void rs_resend_begin(struct rs_trace *t, struct rs_open *o, const struct rs_msg 
 	if (!method.len)
 		return;
 	o->attempt.key = rs_hash_str(url, method) | 1;
-	if (!before || !before->key ||
-	    (!asker(o) && o->x.start_ns - before->end_ns > RS_RESEND_NS))
+	if (!before || !before->key || (!asker(o) && o->x.start_ns - before->end_ns > RS_RESEND_NS))
 		return;
 	retry = before->key == o->attempt.key && !before->location;
 	redirect = before->location == url;
