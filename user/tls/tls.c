@@ -23,6 +23,7 @@
 #define BY_PROCESS_NS                                                                              \
 	200000000ull /* of a second, for attaching to each process: the ring has to be read, too */
 #define DETACHING      32    /* files at once: each takes three threads for a moment */
+#define LOADS_TIMES    16    /* that it loads something is looked at so often until the next tick */
 #define AGAIN_TIMES    8     /* a process that does TLS is looked at again at most so often */
 #define PRICE_MAX_NS   15000 /* --tls auto: of one call */
 #define PRICE_CHEAP_NS 1000  /* when it could not be measured: */
@@ -48,7 +49,7 @@ struct file {
 struct proc {
 	struct rs_list live;
 	uint32_t tgid;
-	uint8_t n, again;
+	uint8_t n, again, loads;
 	bool later;  /* its libraries were not loaded yet when it was looked at */
 	bool looked; /* into all that it had loaded at some moment */
 	bool excluded;
@@ -469,7 +470,7 @@ static void look(struct rs_tls_watch *w, uint32_t tgid, enum rs_tls_mode mode, b
 	old = *p;
 	p->mode = mode;
 	p->n = 0;
-	p->again = 0;
+	p->again = p->loads = 0;
 	p->looked = false;
 	p->later = !libraries;
 	w->later |= p->later;
@@ -533,7 +534,8 @@ void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t 
 		return;
 	}
 	n = p->n;
-	if (!no_time(w, now)) {
+	if (p->loads < LOADS_TIMES && !no_time(w, now)) {
+		p->loads++;
 		(void)search(w, p, AND_LIBRARIES);
 		w->spent_ns += rs_clock_mono() - now;
 	}
