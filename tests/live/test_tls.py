@@ -256,7 +256,7 @@ class Tls(TlsTest):
         self.measured(f"{len(whole)} of {len(pids)} short programs seen whole; connections: {fates}")
         # curl's is one of those left alone, or had ended before that was known.
         missed = len(pids) - len(whole) + 1
-        self.assertLessEqual(missed, fates["late"] + fates["left_alone"], "missed and not counted")
+        self.assertLessEqual(missed, fates["late"] + fates["left_alone"], f"missed and not counted: {fates}")
         self.assertLessEqual(fates["left_alone"], 1)
         self.assertEqual(spans.where(CLIENT, None, "/curl"), [])
         self.assert_same(spans.where(SERVER, None, "/curl").triples(), wants("curl", 2), "the server's side of them")

@@ -40,6 +40,7 @@ struct file {
 	uint64_t hooked_ns; /* since when its probes are there */
 	bool system;	    /* one of the system's own libraries: it stays */
 	bool going;	    /* its probes are being detached */
+	bool late;	    /* process tgid had ended when it was to be attached */
 	const char *library;
 	enum rs_tls_state state;
 	struct rs_uprobe *u[RS_UPROBE_COUNT];
@@ -246,8 +247,9 @@ static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
 	r = w->dry ? 0 : attach(w, f, path, p);
 	if (r) {
 		f->state = RS_TLS_FAILED;
+		f->late = f->tgid && r == -ESRCH;
 		snprintf(f->why, sizeof(f->why), "attach: %s", strerror(-r));
-		w->n->v[RS_C_TLS_REFUSED]++;
+		w->n->v[RS_C_TLS_REFUSED] += !f->late;
 		return;
 	}
 	f->state = RS_TLS_HOOKED;
@@ -539,9 +541,11 @@ void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t 
 		(void)search(w, p, AND_LIBRARIES);
 		w->spent_ns += rs_clock_mono() - now;
 	}
-	/* Perhaps it was a moment too early. */
-	if (p->n == n)
+	/* Perhaps it was a moment too early; when it has ended by then, it was not looked into. */
+	if (p->n == n) {
 		p->later = w->later = true;
+		p->looked = false;
+	}
 }
 
 void rs_tls_again(struct rs_tls_watch *w, uint32_t tgid, bool opaque)
@@ -685,7 +689,9 @@ enum rs_tls_reading rs_tls_reading(const struct rs_tls_watch *w, uint32_t tgid,
 				*ret_since_ns = f->hooked_ns;
 			r = RS_TLS_READ;
 		} else if (r != RS_TLS_READ) {
-			r = f->state == RS_TLS_DECLINED ? RS_TLS_TOO_DEAR : RS_TLS_REFUSED;
+			r = f->late			  ? RS_TLS_NOT_YET
+			    : f->state == RS_TLS_DECLINED ? RS_TLS_TOO_DEAR
+							  : RS_TLS_REFUSED;
 		}
 	}
 	return r;
