@@ -144,6 +144,26 @@ class Go(LiveTest):
             self.assert_same(spans.where(SERVER, {server.pid}).triples(),
                              collections.Counter(("GET", f"/leaf/{i}", 200) for i in range(1, 41)), "a container's requests")
 
+    def test_written_anew(self):
+        """What is written into a program's file is another program, however soon after the first has ended it is started."""
+        path = self.place.path("web")
+        shutil.copy(build("plain", self.release), path)
+        agent = self.agent()
+
+        def programs():
+            return sum(r["value"] for r in agent.status()["ledger"] if r["name"] == "go_programs")
+
+        before = programs()
+        for n in (1, 2):
+            server = self.place.spawn_server([path, str(free_port())])
+            wait_until("the program to be recognised", lambda n=n: programs() >= before + n)
+            stop(server)
+            with open(path, "r+b") as f:  # the same bytes: probes that are still there do no harm
+                data = f.read()
+                f.seek(0)
+                f.write(data)
+        agent.stop(settle=False)
+
     def test_stripped(self):
         self.chain("stripped", "both", 2)
 

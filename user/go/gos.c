@@ -83,6 +83,19 @@ static void forget(struct rs_gos *gs, struct proc *p)
 	rs_pool_put(&gs->procs, p);
 }
 
+/* Those that have ended. */
+static void sweep(struct rs_gos *gs)
+{
+	struct rs_list *pos, *tmp;
+
+	rs_list_for_each_safe (pos, tmp, &gs->live) {
+		struct proc *p = rs_list_entry(pos, struct proc, live);
+
+		if (kill((pid_t)p->tgid, 0) && errno == ESRCH)
+			forget(gs, p);
+	}
+}
+
 void rs_gos_release(struct rs_gos *gs)
 {
 	struct rs_list *pos;
@@ -131,6 +144,19 @@ static struct rs_uprobe *attach(struct rs_gos *gs, const struct rs_go_program *g
 	return u;
 }
 
+/*
+ * Has another program been written into the file? Nobody can while processes run it, but right afterwards: its probes
+ * are in the wrong places now.
+ */
+static bool written_anew(struct rs_gos *gs, const struct file *f, const struct rs_uprobe_file *id)
+{
+	if (f->going || rs_uprobe_same_file(&f->id, false, id))
+		return false;
+	if (f->procs)
+		sweep(gs);
+	return !f->procs;
+}
+
 static struct file *known_file(struct rs_gos *gs, const struct rs_uprobe_file *id)
 {
 	struct rs_list *pos;
@@ -140,6 +166,14 @@ static struct file *known_file(struct rs_gos *gs, const struct rs_uprobe_file *i
 
 		if (!rs_uprobe_same_file(&f->id, f->procs || f->tasks || f->tls, id))
 			continue;
+		if (written_anew(gs, f, id)) {
+			/* At once: what runs now must not meet them. */
+			rs_uprobe_detach(f->tasks);
+			rs_uprobe_detach(f->tls);
+			rs_list_del(&f->known);
+			rs_pool_put(&gs->files, f);
+			return NULL;
+		}
 		rs_list_del(&f->known); /* asked for last */
 		rs_list_add_tail(&gs->known, &f->known);
 		return f;
@@ -252,8 +286,8 @@ void rs_gos_look(struct rs_gos *gs, uint32_t tgid, bool tls)
 
 	if (!gs->kernel)
 		return;
-	p = rs_map_get(&gs->by_tgid, tgid);
 	f = file_of(gs, tgid, tls);
+	p = rs_map_get(&gs->by_tgid, tgid);
 	if (p && p->file != f) {
 		forget(gs, p);
 		p = NULL;
@@ -283,12 +317,7 @@ void rs_gos_tick(struct rs_gos *gs)
 
 	if (!gs->kernel)
 		return;
-	rs_list_for_each_safe (pos, tmp, &gs->live) {
-		struct proc *p = rs_list_entry(pos, struct proc, live);
-
-		if (kill((pid_t)p->tgid, 0) && errno == ESRCH)
-			forget(gs, p);
-	}
+	sweep(gs);
 	rs_list_for_each_safe (pos, tmp, &gs->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
