@@ -689,9 +689,13 @@ static void test_crowd(void **state)
 	data(&s, TO_SERVER, END_STREAM, 1, 7);
 	headers(&s, TO_CLIENT, END_STREAM, 2 * (limit + more) - 1, ":status: 200\n");
 	headers(&s, TO_CLIENT, END_STREAM, 1, ":status: 204\n");
+	/* So is that it was broken off; of one that was never there it is not. */
+	frame(&s, TO_SERVER, 3, 0, 3, STR("\0\0\0\10"));
+	frame(&s, TO_SERVER, 3, 0, 99999, STR("\0\0\0\10"));
 	send(&d, &s);
 	check(&d, "crowd", "whole",
-	      "> #2247 end 7\n> #1 end ?\n< #2247 2 200\n< #2247 end 0\n< #1 2 204\n< #1 end ?\n");
+	      "> #2247 end 7\n> #1 end ?\n< #2247 2 200\n< #2247 end 0\n< #1 2 204\n< #1 end ?\n"
+	      "< #3 end ? reset=CANCEL by=received aborted reset\n");
 	free(s.w);
 	drive_release(&d);
 }

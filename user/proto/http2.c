@@ -84,6 +84,7 @@ struct http2 {
 	const struct rs_proto_env *env;
 	uint32_t last_id; /* highest number of a request seen */
 	bool whole;	  /* every request since the first was seen */
+	bool crowded;	  /* some stream gave way, or had no room */
 	struct stream *bucket[BUCKETS];
 };
 
@@ -197,10 +198,12 @@ static struct stream *get_stream(struct http2 *h, uint32_t id, struct rs_msg *m)
 		return s;
 	if (n >= BUCKET) {
 		put_stream(h, last);
+		h->crowded = true;
 		m->flags |= RS_MSGF_CROWDED;
 	}
 	s = rs_pool_get(&h->env->pool[POOL_STREAM]);
 	if (!s) {
+		h->crowded = true;
 		m->flags |= RS_MSGF_CROWDED;
 		return NULL;
 	}
@@ -307,11 +310,9 @@ static struct str error_name(uint32_t code)
 }
 
 /* The stream will not be answered, or no further. */
-static void reset_msg(struct http2 *h, struct stream *s, enum rs_ev_dir dir, struct str why,
+static void reset_msg(struct http2 *h, uint32_t id, enum rs_ev_dir dir, struct str why,
 		      struct rs_msg *m)
 {
-	uint32_t id = s->id;
-
 	start_msg(m, RS_MSG_RESPONSE_END, id);
 	end_msg(h, ANSWERING, id, m);
 	m->flags = RS_MSGF_RESET | RS_MSGF_ABORTED;
@@ -327,7 +328,7 @@ static enum rs_parse refuse(struct http2 *h, struct dir *d, enum rs_ev_dir dir, 
 			if (s->id <= d->goaway || s->id % 2 == 0 || !s->s[ASKING].seen ||
 			    s->s[ANSWERING].done)
 				continue;
-			reset_msg(h, s, dir, error_name(7), m);
+			reset_msg(h, s->id, dir, error_name(7), m);
 			return RS_PARSE_OK;
 		}
 	}
@@ -782,13 +783,14 @@ static enum rs_parse parse_reset(struct http2 *h, enum rs_ev_dir dir, struct str
 	if (in.len < HEADER + 4)
 		return RS_PARSE_NEED_MORE;
 	*ret_used = HEADER + 4;
-	if (!s)
+	/* One that gave way may be open still. */
+	if (!s && (!h->crowded || f->id > h->last_id))
 		return RS_PARSE_SKIP;
-	if (!s->s[ASKING].seen || s->s[ANSWERING].done) {
+	if (s && (!s->s[ASKING].seen || s->s[ANSWERING].done)) {
 		put_stream(h, s);
 		return RS_PARSE_SKIP;
 	}
-	reset_msg(h, s, dir, error_name(be32(in.ptr + HEADER)), m);
+	reset_msg(h, f->id, dir, error_name(be32(in.ptr + HEADER)), m);
 	return RS_PARSE_OK;
 }
 
