@@ -154,15 +154,19 @@ static void on_signal(void *arg, int signo, bool sent)
 {
 	struct rs_agent *a = arg;
 
-	if (signo == SIGCHLD)
+	if (signo == SIGCHLD) {
 		rs_agent_reap_child(a);
-	else if (signo == SIGHUP && a->cfg->command == RS_CMD_run)
+	} else if (signo == SIGIO) { /* a lease of user/kernel/uprobe.h */
+		rs_tls_make_way(&a->tls);
+		rs_gos_make_way(&a->gos);
+	} else if (signo == SIGHUP && a->cfg->command == RS_CMD_run) {
 		rs_agent_reload(a);
-	else if (!a->child || a->child_ended)
+	} else if (!a->child || a->child_ended) {
 		rs_agent_stop(a, RS_EXIT_OK);
-	else if (sent)
-		kill(a->child,
-		     signo); /* what the terminal sent, the command has got itself; it decides */
+	} else if (sent) {
+		/* What the terminal sent, the command has got itself; it decides. */
+		kill(a->child, signo);
+	}
 }
 
 /* -- life -- */

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 
-from harness import CLIENT, SERVER, SERVERS, TOP, LiveTest, Wire, free_port, layered, stop, wait_until
+from harness import CLIENT, RINGSPAN, SERVER, SERVERS, TOP, LiveTest, Wire, free_port, layered, stop, wait_until
 
 BUILDS = {  # name -> further arguments of go build
     "plain": [],
@@ -162,6 +162,30 @@ class Go(LiveTest):
                 data = f.read()
                 f.seek(0)
                 f.write(data)
+        agent.stop(settle=False)
+
+    def test_no_probe_in_another_program(self):
+        """Probes stay a while after a program's end: what is written into its file meanwhile has none of them in it."""
+        path, pipe = self.place.path("web"), self.place.path("pipe")
+        shutil.copy(build("plain", self.release), path)
+        agent = self.agent()
+        server = self.place.spawn_server([path, str(free_port())])
+        wait_until("the program to be recognised", lambda: any(
+            row["name"] == "go_programs" and row["value"] for row in agent.status()["ledger"]))
+        stop(server)
+        with open(RINGSPAN, "rb") as source, open(path, "r+b") as f:
+            f.write(source.read())
+            f.truncate()
+        os.mkfifo(pipe)
+        other = self.place.spawn([path, "replay", pipe])
+        where, _, offset = wait_until("its text", lambda: [line.split()[:3] for line in open(f"/proc/{other.pid}/maps")
+                                                                if line.rstrip().endswith(path) and " r-xp " in line])[0]
+        begin, end = (int(x, 16) for x in where.split("-"))
+        with open(path, "rb") as f, open(f"/proc/{other.pid}/mem", "rb") as mem:
+            f.seek(int(offset, 16))
+            mem.seek(begin)
+            want, has = f.read(end - begin), mem.read(end - begin)
+        self.assertEqual([hex(i) for i in range(len(want)) if want[i] != has[i]], [], "its instructions are not those of its file")
         agent.stop(settle=False)
 
     def test_stripped(self):

@@ -16,8 +16,9 @@
 #include "kernel/uprobe.h"
 #include "tls/elf.h"
 
-#define LINGER_NS 30000000000ull /* a program that has ended may be started again */
-#define DETACHING 32		 /* files at once: each takes two threads for a moment */
+/* A program that has ended may be started again; if nobody can write into its file. */
+#define LINGER_NS 30000000000ull
+#define DETACHING 32 /* files at once: each takes two threads for a moment */
 
 /* An executable that processes run, or did; version: of Go, or empty. */
 struct file {
@@ -244,9 +245,10 @@ static struct file *file_of(struct rs_gos *gs, uint32_t tgid, bool tls)
 	if (rs_uprobe_file(fd, &id) == 0) {
 		f = known_file(gs, &id);
 		if (f && f->going) {
-			if (!forget_file(gs,
-					 f)) { /* it is looked at again when it has a connection */
-				close(fd);
+			if (f->procs)
+				sweep(gs);
+			if (f->procs || !forget_file(gs, f)) {
+				close(fd); /* it is looked at again when it has a connection */
 				return NULL;
 			}
 			f = NULL;
@@ -321,7 +323,22 @@ void rs_gos_tick(struct rs_gos *gs)
 	rs_list_for_each_safe (pos, tmp, &gs->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (f->going || (!f->procs && now - f->unused_ns > LINGER_NS))
+		if (!f->procs && (f->going || !rs_uprobe_guarded(f->tasks) ||
+				  !rs_uprobe_guarded(f->tls) || now - f->unused_ns > LINGER_NS))
 			(void)forget_file(gs, f);
+	}
+}
+
+void rs_gos_make_way(struct rs_gos *gs)
+{
+	struct rs_list *pos;
+
+	if (!gs->kernel)
+		return;
+	rs_list_for_each (pos, &gs->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+
+		if (!f->going && (rs_uprobe_in_the_way(f->tasks) || rs_uprobe_in_the_way(f->tls)))
+			detach(f);
 	}
 }

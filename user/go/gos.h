@@ -35,6 +35,8 @@ void rs_gos_release(struct rs_gos *gs);
 void rs_gos_look(struct rs_gos *gs, uint32_t tgid, bool tls);
 /* Call now and then: gives up what no process runs any more. */
 void rs_gos_tick(struct rs_gos *gs);
+/* At SIGIO: who waits to write into a file with probes in it may, as soon as they are gone. */
+void rs_gos_make_way(struct rs_gos *gs);
 
 /* For status. False: it is no Go program. */
 struct rs_gos_info {

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 /* One link for all places, or one for each. */
 struct rs_uprobe {
 	int multi;   /* descriptor of the link; -1: single[] */
+	int lease;   /* descriptor of the file with a read lease on it; -1: none */
 	bool closed; /* by another thread: atomic */
 	size_t n;
 	struct bpf_link *single[];
@@ -94,6 +96,21 @@ static int attach_single(struct rs_uprobe *u, const struct bpf_program *prog, co
 	return 0;
 }
 
+/*
+ * The kernel puts the probes of a file into whatever is executed from it, at the old offsets: amid another program's
+ * instructions when one has been written there. With a lease (fcntl(2)) nobody opens it for writing before it is given back.
+ */
+static int take_lease(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path, uint32_t tgid,
 		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret)
 {
@@ -109,6 +126,7 @@ int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *
 	if (!u)
 		return -ENOMEM;
 	u->multi = -1;
+	u->lease = take_lease(path);
 	if (bpf_program__expected_attach_type(p) == TRACE_UPROBE_MULTI) {
 		u->multi = attach_multi(bpf_program__fd(p), path, tgid, at, n);
 		r = u->multi < 0 ? u->multi : 0;
@@ -129,6 +147,18 @@ static void close_links(struct rs_uprobe *u)
 		close(u->multi);
 	for (size_t i = 0; i < u->n; i++)
 		bpf_link__destroy(u->single[i]);
+	if (u->lease >= 0) /* not before the probes are gone */
+		close(u->lease);
+}
+
+bool rs_uprobe_guarded(const struct rs_uprobe *u)
+{
+	return !u || u->lease >= 0;
+}
+
+bool rs_uprobe_in_the_way(const struct rs_uprobe *u)
+{
+	return u && u->lease >= 0 && fcntl(u->lease, F_GETLEASE) == F_UNLCK;
 }
 
 void rs_uprobe_detach(struct rs_uprobe *u)

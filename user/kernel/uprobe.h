@@ -63,6 +63,16 @@ bool rs_uprobe_same_file(const struct rs_uprobe_file *a, bool held, const struct
  */
 int rs_uprobe_attach(struct rs_kernel *k, enum rs_uprobe_prog prog, const char *path, uint32_t tgid,
 		     const struct rs_uprobe_at *at, size_t n, struct rs_uprobe **ret);
+/*
+ * Is the file held so that nobody can write into it while probes are attached (or NULL)? It is where the agent's user owns
+ * it or the agent has CAP_LEASE, and the file system has leases; nobody writes into a program that runs in any case.
+ */
+bool rs_uprobe_guarded(const struct rs_uprobe *u);
+/*
+ * Does somebody wait to write into it? To be asked at SIGIO; it is to be detached or let go, which lets them go on (the
+ * kernel makes them wait for at most /proc/sys/fs/lease-break-time). Not for one that was let go.
+ */
+bool rs_uprobe_in_the_way(const struct rs_uprobe *u);
 /* Can it be attached to one process? (Perf events follow one thread alone.) */
 bool rs_uprobe_by_process(const struct rs_kernel *k);
 /* NULL is fine. The kernel waits until no CPU can be in the program any more: 20 to 400 ms. */

@@ -138,6 +138,7 @@ static void our_signals(sigset_t *set)
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGHUP);
 	sigaddset(set, SIGCHLD);
+	sigaddset(set, SIGIO);
 }
 
 int rs_loop_signals(struct rs_loop *l, rs_loop_signal_fn fn, void *arg)

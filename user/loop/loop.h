@@ -67,7 +67,7 @@ int rs_loop_timer_set(struct rs_loop_timer *t, uint64_t first_ns, uint64_t perio
 void rs_loop_timer_stop(struct rs_loop *l, struct rs_loop_timer *t);
 
 /*
- * Takes SIGINT, SIGTERM, SIGHUP and SIGCHLD out of the process's asynchronous life and delivers them
+ * Takes SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGIO out of the process's asynchronous life and delivers them
  * as calls; SIGPIPE is ignored. 0 or -errno.
  */
 int rs_loop_signals(struct rs_loop *l, rs_loop_signal_fn fn, void *arg);

@@ -18,7 +18,8 @@
 #include "price.h"
 #include "system.h"
 
-#define LINGER_NS 30000000000ull /* probes stay for so long after the last process */
+/* Probes stay for so long after the last process, if nobody can write into the file. */
+#define LINGER_NS 30000000000ull
 #define SWEEP_NS  1000000000ull
 #define BY_PROCESS_NS                                                                              \
 	200000000ull /* of a second, for attaching to each process: the ring has to be read, too */
@@ -299,7 +300,7 @@ static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, u
 	if (rs_uprobe_file(fd, &id))
 		return NULL;
 	f = find_file(w, &id, tgid);
-	if (f && f->going) {
+	if (f && f->going && !f->procs) {
 		w->busy = !forget_file(w, f);
 		if (w->busy)
 			return NULL;
@@ -638,8 +639,16 @@ static void look_later(struct rs_tls_watch *w)
 /* A library of one process alone cannot be found again by another. */
 static bool unused(const struct file *f, uint64_t now_ns)
 {
+	bool guarded = true;
+
+	if (f->procs)
+		return false;
+	if (f->going)
+		return true;
+	for (int i = 0; i < RS_UPROBE_COUNT; i++)
+		guarded &= rs_uprobe_guarded(f->u[i]);
 	return f->library && !f->system && f->unused_ns &&
-	       (f->tgid || now_ns - f->unused_ns >= LINGER_NS);
+	       (f->tgid || !guarded || now_ns - f->unused_ns >= LINGER_NS);
 }
 
 void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
@@ -664,8 +673,29 @@ void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 	rs_list_for_each_safe (pos, tmp, &w->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if ((f->going || unused(f, now_ns)) && !forget_file(w, f) && ++going == DETACHING)
+		if (unused(f, now_ns) && !forget_file(w, f) && ++going == DETACHING)
 			break;
+	}
+}
+
+void rs_tls_make_way(struct rs_tls_watch *w)
+{
+	struct rs_list *pos;
+
+	if (!w->kernel)
+		return;
+	rs_list_for_each (pos, &w->known) {
+		struct file *f = rs_list_entry(pos, struct file, known);
+		bool way = false;
+
+		for (int i = 0; i < RS_UPROBE_COUNT && !f->going; i++)
+			way |= rs_uprobe_in_the_way(f->u[i]);
+		if (!way)
+			continue;
+		w->n->v[RS_C_TLS_DETACHED] += f->state == RS_TLS_HOOKED;
+		f->state = RS_TLS_FAILED;
+		snprintf(f->why, sizeof(f->why), "another file is written into it");
+		detach(f);
 	}
 }
 

@@ -81,6 +81,8 @@ void rs_tls_look_system(struct rs_tls_watch *w, const char *root);
 void rs_tls_look_all(struct rs_tls_watch *w, bool (*wanted)(void *arg, uint32_t tgid), void *arg);
 /* Call a few times a second: gives up what is not used any more. */
 void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns);
+/* At SIGIO: who waits to write into a file with probes in it may, as soon as they are gone. */
+void rs_tls_make_way(struct rs_tls_watch *w);
 
 /* READ: *ret_since_ns is when the last of its libraries was attached to. */
 enum rs_tls_reading rs_tls_reading(const struct rs_tls_watch *w, uint32_t tgid,
