@@ -290,6 +290,7 @@ void rs_pipeline_tick(struct rs_pipeline *pl, uint64_t now_ns)
 			rs_pl_end_exchanges(pl, c, NULL, RS_XEND_PROC_GONE, c->last_ns);
 			rs_pl_set_proc(c, NULL);
 		}
+		tmp = p->lru.next; /* a span's process may have taken the place of the next one */
 		if (p->nconns == 0 && p->nheld == 0)
 			rs_procs_gone(&pl->procs, p);
 	}
