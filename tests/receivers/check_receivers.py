@@ -230,7 +230,7 @@ def datadog(version, unix):
             e = feed(2000, f"datadog={'unix://' + sock if unix else base}", d + "/sent", "--dd-protocol", version)
             expect(e["protocol"].startswith("v" + {"auto": "1.0"}.get(version, version)), f"{e['protocol']}: {e['error']}")
             for check, result in get(base + "/test/trace_check/summary", sock).items():
-                expect(not result["Failure_Checks"] and not result["Skipped_Checks"], f"{check}: {result}")
+                expect(not result["Failed_Checks"] and not result["Skipped_Checks"], f"{check}: {result}")
             got = {s["span_id"]: s for chunk in get(base + "/test/traces", sock) for s in chunk}
         finally:
             agent.terminate()
