@@ -199,6 +199,18 @@ __noinline int rs_tail(__u32 slot, __u32 end, __u32 len)
 	return 0;
 }
 
+/* The record that is made up is sent, and the next one begins behind it. Is there anything left? */
+static __always_inline int emit_and_go_on(struct rs_scratch *s)
+{
+	rs_emit_data(s);
+	s->pos += s->ev.len;
+	s->rest -= s->ev.len;
+	s->ev.off += s->ev.len;
+	if (s->ev.seq)
+		s->ev.seq += s->ev.len;
+	return s->rest != 0;
+}
+
 __noinline int rs_part(__u32 slot)
 {
 	struct rs_scratch *s = rs_scratch_get(slot);
@@ -227,13 +239,7 @@ __noinline int rs_part(__u32 slot)
 			rs_tail(slot, s->pos + s->rest, s->rest);
 	}
 	s->nl = got && s->data[rs_bound(got - 1)] == '\n';
-	rs_emit_data(s);
-	s->pos += s->ev.len;
-	s->rest -= s->ev.len;
-	s->ev.off += s->ev.len;
-	if (s->ev.seq)
-		s->ev.seq += s->ev.len;
-	return s->rest != 0;
+	return emit_and_go_on(s);
 }
 
 #define FRAME_WINDOW 2048 /* bytes looked at, and copied, by one call */
@@ -342,13 +348,7 @@ __noinline int rs_frame(__u32 slot)
 	} else {
 		s->ev.len = run + skip;
 	}
-	rs_emit_data(s);
-	s->pos += s->ev.len;
-	s->rest -= s->ev.len;
-	s->ev.off += s->ev.len;
-	if (s->ev.seq)
-		s->ev.seq += s->ev.len;
-	return s->rest != 0;
+	return emit_and_go_on(s);
 }
 
 #define RS_HTTP 0x50545448 /* "HTTP", as a little-endian number: a response begins so */
