@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +32,6 @@ struct rs_elf {
 	bool executable;
 	size_t shstr;
 	uint64_t frames_va, frames_off, frames_len; /* .eh_frame_hdr */
-	char build_id[2 * 32 + 1];
 };
 
 /* len bytes of the file; NULL: it has not so many. */
@@ -45,31 +43,6 @@ static const uint8_t *chunk(const struct rs_elf *e, uint64_t off, uint64_t len)
 		return NULL;
 	d = elf_getdata_rawchunk(e->elf, (int64_t)off, len, ELF_T_BYTE);
 	return d && d->d_size == len ? d->d_buf : NULL;
-}
-
-static void read_build_id(struct rs_elf *e, const GElf_Phdr *ph)
-{
-	const uint8_t *p = chunk(e, ph->p_offset, ph->p_filesz);
-	uint64_t left = ph->p_filesz;
-
-	while (p && left >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr n;
-		uint64_t name, desc;
-
-		memcpy(&n, p, sizeof(n));
-		name = ((uint64_t)n.n_namesz + 3) & ~3ull;
-		desc = ((uint64_t)n.n_descsz + 3) & ~3ull;
-		if (name + desc > left - sizeof(n))
-			return;
-		p += sizeof(n);
-		if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 && memcmp(p, "GNU", 4) == 0) {
-			for (unsigned i = 0; i < n.n_descsz && i < 32; i++)
-				snprintf(e->build_id + (size_t)2 * i, 3, "%02x", p[name + i]);
-			return;
-		}
-		p += name + desc;
-		left -= sizeof(n) + name + desc;
-	}
 }
 
 static void read_dynamic(struct rs_elf *e, const GElf_Phdr *ph)
@@ -101,8 +74,6 @@ static int read_segments(struct rs_elf *e)
 		if (ph.p_type == PT_LOAD && e->nseg < SEGMENTS)
 			e->seg[e->nseg++] = (struct segment){ ph.p_vaddr, ph.p_offset, ph.p_filesz,
 							      ph.p_flags & PF_X };
-		else if (ph.p_type == PT_NOTE && !e->build_id[0])
-			read_build_id(e, &ph);
 		else if (ph.p_type == PT_INTERP)
 			e->executable = true;
 		else if (ph.p_type == PT_DYNAMIC)
@@ -349,9 +320,4 @@ struct rs_elf_bytes rs_elf_function(const struct rs_elf *e, uint64_t va)
 	if (va < start || va - start >= len)
 		return (struct rs_elf_bytes){ 0 };
 	return rs_elf_code(e, start, len);
-}
-
-const char *rs_elf_build_id(const struct rs_elf *e)
-{
-	return e->build_id;
 }

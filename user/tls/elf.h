@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf — what an executable or library file says of itself: symbols, build id, functions, code bytes.
+ * elf — what an executable or library file says of itself: symbols, functions, code bytes.
  *
  * Addresses (va) are the file's own, before it is loaded; offsets are into the file, which is what
  * uprobes are attached by. What is asked for is read (never mapped: somebody may cut the file short), kept,
@@ -57,7 +57,5 @@ struct rs_elf_bytes rs_elf_section(const struct rs_elf *e, const char *name);
 #define RS_ELF_FUNCTION_MAX 65536 /* bytes of a function that are looked at */
 /* The function that va is in, by .eh_frame_hdr, which has the stripped ones too. len 0: not known. */
 struct rs_elf_bytes rs_elf_function(const struct rs_elf *e, uint64_t va);
-/* Build id in hex, or "". */
-const char *rs_elf_build_id(const struct rs_elf *e);
 
 #endif
