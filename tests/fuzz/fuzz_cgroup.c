@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(any == (id || uid));
 	FUZZ_CHECK(!uid || uid == 36 || uid == 32);
 	FUZZ_CHECK(!id || memmem(data, size, c.container_id, id));
-	FUZZ_CHECK((c.qos != RS_QOS_NONE) == (uid > 0));
 	FUZZ_CHECK(*rs_runtime_name((enum rs_runtime)c.runtime) == 0 || id);
 	return 0;
 }

@@ -117,10 +117,11 @@ class Base(LiveTest):
 class Containers(Base):
     def test_ten_requests_and_gone(self):
         agent = self.agent("--port", str(self.port))
-        c = self.ten()
+        c = self.ten(group=f"{self.group}/docker")
         spans = agent.stop().where(SERVER, prefix="/1/")
         self.assertEqual(sorted(s.target for s in spans), [f"/1/{i}" for i in range(10)])
         self.assertEqual({s.raw["resource"].get("container.id") for s in spans}, {c.ident})
+        self.assertEqual({s.raw["resource"].get("container.runtime.name") for s in spans}, {"docker"})
         self.assertEqual({s.service for s in spans}, {os.path.basename(os.path.realpath("/usr/bin/python3"))})
 
     def test_clients_that_end_at_once(self):

@@ -11,8 +11,8 @@ const char *rs_runtime_name(enum rs_runtime r)
 	static const char *const names[] = {
 		[RS_RUNTIME_UNKNOWN] = "",	[RS_RUNTIME_CONTAINERD] = "containerd",
 		[RS_RUNTIME_CRIO] = "cri-o",	[RS_RUNTIME_DOCKER] = "docker",
-		[RS_RUNTIME_PODMAN] = "podman", [RS_RUNTIME_ECS] = "ecs",
-		[RS_RUNTIME_GARDEN] = "garden", [RS_RUNTIME_LXC] = "lxc",
+		[RS_RUNTIME_PODMAN] = "podman", [RS_RUNTIME_GARDEN] = "garden",
+		[RS_RUNTIME_LXC] = "lxc",
 	};
 
 	return names[r];
@@ -101,7 +101,6 @@ static enum rs_runtime runtime_of_parent(struct str parent)
 /* One component of the path, with the one above it, and what the path holds. */
 struct part {
 	struct str name, parent;
-	bool ecs;
 	bool user; /* /user.slice/: people's sessions, and rootless containers */
 };
 
@@ -130,7 +129,7 @@ static bool container_name(const struct part *p, struct rs_cgroup *c)
 	tail = str_from(name, HEX_TASK + 1);
 	if (name.len == p->name.len && name.len > HEX_TASK + 1 && name.ptr[HEX_TASK] == '-' &&
 	    is_hex(str_at(name, 0, HEX_TASK)) && is_digits(tail))
-		return found(c, name, RS_RUNTIME_ECS);
+		return found(c, name, RS_RUNTIME_UNKNOWN);
 	if ((name.len == GARDEN_LEN && is_grouped(name)) ||
 	    (name.len == UUID_LEN && is_grouped(name) && str_eq(p->parent, STR("garden"))))
 		return found(c, name, RS_RUNTIME_GARDEN);
@@ -146,7 +145,7 @@ static bool container_name(const struct part *p, struct rs_cgroup *c)
 			return false; /* a podman pod, the containers are below */
 		if (str_eq(p->parent, STR("kata_overhead")))
 			return false; /* the host's side of a sandbox: its runtime and hypervisor */
-		return found(c, id, p->ecs ? RS_RUNTIME_ECS : runtime_of_parent(p->parent));
+		return found(c, id, runtime_of_parent(p->parent));
 	}
 	sep = prefix.ptr[--prefix.len];
 	/* "SLICE:RUNTIME:ID": written for the systemd driver, taken as it stands by the other. */
@@ -178,26 +177,13 @@ static bool pod_uid(struct str uid, struct rs_cgroup *c)
 	return true;
 }
 
-static uint8_t qos_of(struct str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		if (str_starts(str_from(s, i), STR("burstable")))
-			return RS_QOS_BURSTABLE;
-		if (str_starts(str_from(s, i), STR("besteffort")))
-			return RS_QOS_BESTEFFORT;
-	}
-	return RS_QOS_GUARANTEED;
-}
-
 static bool pod_name(const struct part *p, struct rs_cgroup *c)
 {
 	struct str name, before;
 
 	/* cgroupfs: [burstable|besteffort]/podUID */
-	if (str_starts(p->name, STR("pod")) && pod_uid(str_from(p->name, 3), c)) {
-		c->qos = qos_of(p->parent);
+	if (str_starts(p->name, STR("pod")) && pod_uid(str_from(p->name, 3), c))
 		return true;
-	}
 	/* systemd: [kubelet-]kubepods[-QOS]-podUID.slice[:RUNTIME:ID] */
 	str_cut(p->name, ':', &name);
 	if (!ends(name, STR(".slice")))
@@ -207,25 +193,21 @@ static bool pod_name(const struct part *p, struct rs_cgroup *c)
 		if (name.len < n)
 			break;
 		before = str_at(name, 0, name.len - n);
-		if (ends(before, STR("-pod")) && pod_uid(str_from(name, before.len), c)) {
-			c->qos = qos_of(before);
+		if (ends(before, STR("-pod")) && pod_uid(str_from(name, before.len), c))
 			return true;
-		}
 	}
 	return false;
 }
 
 bool rs_cgroup_path(struct str path, struct rs_cgroup *ret)
 {
-	struct part p = { .ecs = false };
+	struct part p = { .user = false };
 
 	*ret = (struct rs_cgroup){ 0 };
 	/* The kernel says so of a cgroup that was removed under its process. */
 	path = without(path, STR(" (deleted)"));
-	for (size_t i = 0; i < path.len; i++) {
-		p.ecs |= str_starts(str_from(path, i), STR("/ecs/"));
+	for (size_t i = 0; i < path.len; i++)
 		p.user |= str_starts(str_from(path, i), STR("/user.slice/"));
-	}
 	while (path.len && !(*ret->container_id && *ret->pod_uid)) {
 		size_t at = path.len;
 		struct str rest;

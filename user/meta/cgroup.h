@@ -17,31 +17,22 @@
 #define RS_CGROUP_PATH_MAX  4096
 
 enum rs_runtime {
-	RS_RUNTIME_UNKNOWN, /* a bare id does not say whose */
+	RS_RUNTIME_UNKNOWN, /* a bare id does not say whose, nor do the paths of ECS */
 	RS_RUNTIME_CONTAINERD,
 	RS_RUNTIME_CRIO,
 	RS_RUNTIME_DOCKER,
 	RS_RUNTIME_PODMAN,
-	RS_RUNTIME_ECS,
 	RS_RUNTIME_GARDEN,
 	RS_RUNTIME_LXC,
-};
-
-enum rs_qos {
-	RS_QOS_NONE, /* not a pod */
-	RS_QOS_GUARANTEED,
-	RS_QOS_BURSTABLE,
-	RS_QOS_BESTEFFORT,
 };
 
 struct rs_cgroup {
 	char container_id[RS_CONTAINER_ID_MAX]; /* empty: not in a container */
 	char pod_uid[RS_POD_UID_MAX]; /* with dashes; static pods: 32 digits; empty: not in a pod */
 	uint8_t runtime;	      /* enum rs_runtime */
-	uint8_t qos;		      /* enum rs_qos */
 };
 
-/* "containerd", "cri-o", …; "" when it is not known. */
+/* As container.runtime.name says it: "containerd", "cri-o", …; "" when it is not known. */
 const char *rs_runtime_name(enum rs_runtime r);
 
 /* A path below the cgroup file system's root; relative ones ("/../x") too. False, and *ret empty: neither

@@ -13,7 +13,7 @@
 
 /* What the runtime says of a process's container; strings may be empty. */
 struct rs_container_facts {
-	struct str id, name, image;
+	struct str id, name, runtime, image;
 	struct str pod_uid, pod_name, pod_namespace, pod_container;
 };
 

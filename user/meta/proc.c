@@ -322,6 +322,7 @@ static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod 
 	rs_res_str(&r, RS_K_PROCESS_EXECUTABLE_PATH, p->exe);
 	rs_res_str(&r, RS_K_CONTAINER_ID, p->c.id);
 	rs_res_str(&r, RS_K_CONTAINER_NAME, p->c.name);
+	rs_res_str(&r, RS_K_CONTAINER_RUNTIME_NAME, p->c.runtime);
 	rs_names_image(&r, p->c.image);
 	rs_res_str(&r, RS_K_HOST_NAME, ps->host);
 	rs_res_str(&r, RS_K_TELEMETRY_SDK_NAME, STR("ringspan"));
@@ -344,6 +345,7 @@ static void read_container(struct rs_procs *ps, struct rs_proc *p)
 	p->c = (struct rs_container_facts){
 		.id = rs_arena_str(&p->own_mem, str_c(c->cg.container_id)),
 		.name = rs_arena_str(&p->own_mem, c->name),
+		.runtime = str_c(rs_runtime_name((enum rs_runtime)c->cg.runtime)),
 		.image = rs_arena_str(&p->own_mem, c->image),
 		.pod_uid = rs_arena_str(&p->own_mem, str_c(c->cg.pod_uid)),
 		.pod_name = rs_arena_str(&p->own_mem, c->pod_name),
