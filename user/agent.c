@@ -22,8 +22,8 @@
 #define DRAIN_BUSY_NS (5 * MS)
 #define DRAIN_IDLE_NS (50 * MS)
 #define TICK_NS	      (100 * MS)
-#define SWEEP_TICKS   100 /* sweep for dead sockets every 10 s */
-#define CLOCK_TICKS   10  /* follow the wall clock every second */
+#define SWEEP_NS      (10000 * MS) /* for dead sockets */
+#define CLOCK_TICKS   10	   /* follow the wall clock every second */
 #define AGENT_NICE    (-10)
 
 void rs_agent_stop(struct rs_agent *a, int rc)
@@ -76,7 +76,11 @@ static void on_record(void *arg, const struct rs_ev_hdr *ev)
 
 size_t rs_agent_read_ring(struct rs_agent *a)
 {
-	return rs_kernel_drain(a->kernel, RS_AGENT_BUDGET, on_ahead, on_record, a);
+	uint64_t now = rs_clock_mono(), written = rs_kernel_written(a->kernel);
+	size_t n = rs_kernel_drain(a->kernel, RS_AGENT_BUDGET, on_ahead, on_record, a);
+
+	a->read_ns = rs_kernel_read_pos(a->kernel) >= written ? now : a->last_record_ns;
+	return n;
 }
 
 static void drain(struct rs_agent *a)
@@ -112,6 +116,26 @@ static void on_live(void *arg, uint64_t conn)
 	rs_pipeline_sweep_live(arg, conn);
 }
 
+/*
+ * Sockets that went without a record of their end. What was said on them last may be in the ring still: the verdict waits
+ * until all is read that was there when they were found missing.
+ */
+static void sweep(struct rs_agent *a, uint64_t now)
+{
+	if (a->sweeping) {
+		if (rs_kernel_read_pos(a->kernel) < a->sweep_to)
+			return;
+		a->sweeping = false;
+		rs_pipeline_sweep_end(&a->pl);
+	}
+	if (now - a->last_sweep_ns < SWEEP_NS)
+		return;
+	a->last_sweep_ns = now;
+	rs_pipeline_sweep_begin(&a->pl);
+	a->sweeping = rs_kernel_live(a->kernel, on_live, &a->pl) == 0;
+	a->sweep_to = rs_kernel_written(a->kernel);
+}
+
 /* Would the batch be older than it may be at the next tick? A screen shows at once what there is. */
 static bool batch_is_due(const struct rs_agent *a, uint64_t now)
 {
@@ -130,16 +154,13 @@ static void on_tick(void *arg)
 		return;
 	a->ticks++;
 	rs_k8s_tick(&a->k8s, now);
-	rs_pipeline_tick(&a->pl, now);
+	/* What has not happened until now may be in the ring still: nothing is over before that is read. */
+	rs_pipeline_tick(&a->pl, a->read_ns);
 	if (a->ticks % CLOCK_TICKS == 0) {
 		a->pl.trace.wall_offset = rs_clock_wall_offset();
 		rs_gos_tick(&a->gos);
 	}
-	if (a->ticks % SWEEP_TICKS == 0) {
-		rs_pipeline_sweep_begin(&a->pl);
-		if (rs_kernel_live(a->kernel, on_live, &a->pl) == 0)
-			rs_pipeline_sweep_end(&a->pl);
-	}
+	sweep(a, now);
 	if (batch_is_due(a, now))
 		rs_pipeline_flush(&a->pl);
 	rs_out_tick(&a->out, now);
@@ -249,7 +270,7 @@ static int start(struct rs_agent *a)
 	struct rs_pipeline_opts popts;
 	int rc;
 
-	a->started_ns = rs_clock_mono();
+	a->started_ns = a->last_sweep_ns = rs_clock_mono();
 	raise_priority(a->cfg);
 	rc = rs_loop_init(&a->loop);
 	if (!rc)

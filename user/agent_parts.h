@@ -58,7 +58,10 @@ struct rs_agent {
 	struct rs_loop_timer drain, tick, end;
 	uint64_t drain_period;
 	unsigned ticks;
-	uint64_t last_record_ns, last_flush_ns, started_ns; /* CLOCK_MONOTONIC */
+	uint64_t last_record_ns, last_flush_ns, last_sweep_ns, started_ns; /* CLOCK_MONOTONIC */
+	uint64_t read_ns;  /* all records of before then have been handled */
+	uint64_t sweep_to; /* with sweeping: how far the ring must be read before its verdict */
+	bool sweeping;
 	uint64_t recorded;
 	bool stopping; /* nothing is captured any more */
 

@@ -163,6 +163,10 @@ class Agent:
         return {f"{row['stage']}.{row['name']}": row["value"] for row in self.status()["ledger"]
                 if row["kind"] == "dropped" and row["value"] and (row["stage"], row["name"]) not in no_loss}
 
+    def counter(self, stage, name):
+        """One row of the ledger."""
+        return next(row["value"] for row in self.status()["ledger"] if (row["stage"], row["name"]) == (stage, name))
+
     def settle(self, limit=6):
         """Give it time to write what the traffic so far gives; other traffic may go on for ever. No verdict may hang on it:
         stop() loses nothing, and what must have been seen before something else is done is waited for (wait_for)."""

@@ -2,8 +2,10 @@
 """Spans against the servers' own logs, as multisets of (method, target, status), under real load."""
 import collections
 import os
+import signal
 import subprocess
 import threading
+import time
 
 from harness import CLIENT, RINGSPAN, ROOM, SERVER, LiveTest, Load, Nginx, Spans, Wire, node, python, stop, wait_until, wrk
 
@@ -113,6 +115,29 @@ class Truth(LiveTest):
         if seen < nginx.log.count():
             self.assertGreater(sum(losses.values()), 0, "what is missing is counted")
         self.assertEqual(len(spans.where(SERVER, nginx.pids, "/s/404?calm")), 10, "after the storm all is seen again")
+
+    def test_a_sweep_waits_for_what_is_not_read_yet(self):
+        """An agent that had no CPU for long finds sockets gone whose last words are in the ring, behind much else."""
+        process, port, log = node(self.place)
+        agent = self.agent(*ROOM)
+        wires = [Wire(("127.0.0.1", int(port))) for _ in range(16)]
+        for i, wire in enumerate(wires):
+            wire.send(f"GET /slow/11000?{i} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        wait_until("both ends of the requests", lambda: agent.counter("pair", "open") == 2 * len(wires))
+        begin = time.monotonic()
+        agent.process.send_signal(signal.SIGSTOP)
+        self.drive(("127.0.0.1", int(port)), 12000)  # more records than the agent reads in two turns
+        for wire in wires:
+            self.assertEqual(wire.response(), 200)
+            wire.close()
+        time.sleep(max(0.0, begin + 10.5 - time.monotonic()))  # a sweep is due
+        agent.process.send_signal(signal.SIGCONT)
+        agent.settle()
+        self.assert_nothing_lost(agent)
+        spans = agent.stop()
+        want = collections.Counter(("GET", f"/slow/11000?{i}", 200) for i in range(len(wires)))
+        self.assert_same(spans.where(SERVER, {process.pid}, "/slow/").triples(), want, "server spans")
+        self.assert_same(self.mine(spans).where(prefix="/slow/").triples(), want, "client spans")
 
     def test_record_and_replay_give_the_same(self):
         nginx = Nginx(self.place)

@@ -314,6 +314,16 @@ size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn ahead, rs
 	return rs_ring_read(&k->ring, budget, ahead ? on_ahead : NULL, on_sample, k);
 }
 
+uint64_t rs_kernel_written(const struct rs_kernel *k)
+{
+	return rs_ring_written(&k->ring);
+}
+
+uint64_t rs_kernel_read_pos(const struct rs_kernel *k)
+{
+	return rs_ring_read_pos(&k->ring);
+}
+
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy)
 {
 	int fd = bpf_map__fd(k->skel->maps.rs_policy);

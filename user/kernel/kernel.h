@@ -61,6 +61,10 @@ typedef void (*rs_event_fn)(void *arg, const struct rs_ev_hdr *ev);
 size_t rs_kernel_drain(struct rs_kernel *k, size_t budget, rs_event_fn ahead, rs_event_fn fn,
 		       void *arg);
 
+/* How far records have been put into the ring, and how far they were read: see rs_ring_written(). */
+uint64_t rs_kernel_written(const struct rs_kernel *k);
+uint64_t rs_kernel_read_pos(const struct rs_kernel *k);
+
 /* Sets one connection's copy policy; NULL: forget it. 0 or -errno. */
 int rs_kernel_policy(struct rs_kernel *k, uint64_t conn, const struct rs_bpf_policy *policy);
 /* Where a process publishes the active span of its threads. 0 or -errno. */

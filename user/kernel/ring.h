@@ -29,6 +29,19 @@ int rs_ring_open(struct rs_ring *r, int map_fd, size_t size);
 /* Harmless on a zeroed struct. */
 void rs_ring_close(struct rs_ring *r);
 
+/*
+ * How far the kernel has reserved, and how far we have read, in bytes since the beginning: all records that were begun before
+ * the first was asked for have been read when the second is there.
+ */
+static inline uint64_t rs_ring_written(const struct rs_ring *r)
+{
+	return __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
+}
+static inline uint64_t rs_ring_read_pos(const struct rs_ring *r)
+{
+	return *r->consumer;
+}
+
 /* rec is valid during the call; size: what was reserved for it. */
 typedef void (*rs_ring_fn)(void *arg, const void *rec, size_t size);
 
