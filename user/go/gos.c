@@ -51,25 +51,34 @@ void rs_gos_init(struct rs_gos *gs, struct rs_kernel *kernel, struct rs_counters
 	rs_list_init(&gs->live);
 }
 
-static void detach(struct file *f)
+static void let_go(struct rs_gos *gs, struct file *f)
 {
-	if (f->going)
-		return;
 	f->going = true;
+	gs->going++;
 	rs_uprobe_let_go(f->tasks);
 	rs_uprobe_let_go(f->tls);
 }
 
-/* True: it is forgotten. False: as soon as its probes are gone. (If it were found again before, they would run twice.) */
-static bool forget_file(struct rs_gos *gs, struct file *f)
+static bool detached(struct file *f)
 {
-	detach(f);
 	if (rs_uprobe_gone(f->tasks))
 		f->tasks = NULL;
 	if (rs_uprobe_gone(f->tls))
 		f->tls = NULL;
-	if (f->tasks || f->tls)
+	return !f->tasks && !f->tls;
+}
+
+/*
+ * True: it is forgotten. False: as soon as its probes are gone, when asked again. (If it were found again before, they would
+ * run twice.)
+ */
+static bool forget_file(struct rs_gos *gs, struct file *f)
+{
+	if (!f->going && (gs->going < DETACHING || detached(f)))
+		let_go(gs, f);
+	if (!f->going || !detached(f))
 		return false;
+	gs->going--;
 	rs_list_del(&f->known);
 	rs_pool_put(&gs->files, f);
 	return true;
@@ -99,21 +108,15 @@ static void sweep(struct rs_gos *gs)
 
 void rs_gos_release(struct rs_gos *gs)
 {
-	struct rs_list *pos;
+	struct rs_list *pos, *tmp;
 
 	if (!gs->live.next)
 		return;
+	/* At once: what the kernel waits for is the same. */
 	while (!rs_list_empty(&gs->known)) {
-		unsigned some = 0;
-
-		/* At once: what the kernel waits for is the same. */
-		rs_list_for_each (pos, &gs->known) {
-			if (some++ == DETACHING)
-				break;
-			detach(rs_list_entry(pos, struct file, known));
-		}
-		if (!forget_file(gs, rs_list_entry(gs->known.next, struct file, known)))
-			usleep(1000);
+		rs_list_for_each_safe (pos, tmp, &gs->known)
+			(void)forget_file(gs, rs_list_entry(pos, struct file, known));
+		usleep(1000);
 	}
 	rs_map_release(&gs->by_tgid);
 	rs_pool_release(&gs->procs);
@@ -339,6 +342,6 @@ void rs_gos_make_way(struct rs_gos *gs)
 		struct file *f = rs_list_entry(pos, struct file, known);
 
 		if (!f->going && (rs_uprobe_in_the_way(f->tasks) || rs_uprobe_in_the_way(f->tls)))
-			detach(f);
+			let_go(gs, f);
 	}
 }

@@ -20,6 +20,7 @@ struct rs_gos {
 	struct rs_pool procs, files;
 	struct rs_list known; /* executables, the one longest not asked for first */
 	struct rs_list live;  /* processes */
+	unsigned going;	      /* executables whose probes are being detached */
 	struct rs_counters *n;
 };
 

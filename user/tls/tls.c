@@ -82,11 +82,11 @@ void rs_tls_init(struct rs_tls_watch *w, struct rs_kernel *kernel, enum rs_tls_m
 		rs_debug("tls: the price of a probe could not be measured: %s", strerror(-r));
 }
 
-static void detach(struct file *f)
+static void let_go(struct rs_tls_watch *w, struct file *f)
 {
-	if (f->going)
-		return;
+	w->n->v[RS_C_TLS_DETACHED] += f->library && f->state == RS_TLS_HOOKED;
 	f->going = true;
+	w->going++;
 	for (int i = 0; i < RS_UPROBE_COUNT; i++)
 		rs_uprobe_let_go(f->u[i]);
 }
@@ -103,15 +103,17 @@ static bool detached(struct file *f)
 	return all;
 }
 
-/* True: it is forgotten. False: as soon as its probes are gone. (If it were found again before, they would run twice.) */
+/*
+ * True: it is forgotten. False: as soon as its probes are gone, when asked again. (If it were found again before, they would
+ * run twice.)
+ */
 static bool forget_file(struct rs_tls_watch *w, struct file *f)
 {
-	if (!f->going) {
-		w->n->v[RS_C_TLS_DETACHED] += f->library && f->state == RS_TLS_HOOKED;
-		detach(f);
-	}
-	if (!detached(f))
+	if (!f->going && (w->going < DETACHING || detached(f)))
+		let_go(w, f);
+	if (!f->going || !detached(f))
 		return false;
+	w->going--;
 	rs_list_del(&f->known);
 	rs_pool_put(&w->files, f);
 	return true;
@@ -136,23 +138,17 @@ static void forget(struct rs_tls_watch *w, struct proc *p, uint64_t now_ns)
 
 void rs_tls_release(struct rs_tls_watch *w)
 {
-	struct rs_list *pos;
+	struct rs_list *pos, *tmp;
 
 	if (!w->live.next)
 		return;
 	while (!rs_list_empty(&w->live))
 		forget(w, rs_list_entry(w->live.next, struct proc, live), 0);
+	/* At once: what the kernel waits for is the same. */
 	while (!rs_list_empty(&w->known)) {
-		unsigned some = 0;
-
-		/* At once: what the kernel waits for is the same. */
-		rs_list_for_each (pos, &w->known) {
-			if (some++ == DETACHING)
-				break;
-			detach(rs_list_entry(pos, struct file, known));
-		}
-		if (!forget_file(w, rs_list_entry(w->known.next, struct file, known)))
-			usleep(1000);
+		rs_list_for_each_safe (pos, tmp, &w->known)
+			(void)forget_file(w, rs_list_entry(pos, struct file, known));
+		usleep(1000);
 	}
 	rs_map_release(&w->by_tgid);
 	rs_pool_release(&w->procs);
@@ -189,7 +185,10 @@ static struct file *file_room(struct rs_tls_watch *w)
 		if (!f->procs && !f->system && forget_file(w, f))
 			return rs_pool_get(&w->files);
 	}
-	w->n->v[RS_C_TLS_NO_ROOM]++;
+	if (w->going)
+		w->busy = true; /* there will be */
+	else
+		w->n->v[RS_C_TLS_NO_ROOM]++;
 	return NULL;
 }
 
@@ -301,16 +300,17 @@ static struct file *get_file(struct rs_tls_watch *w, int fd, const char *path, u
 		return NULL;
 	f = find_file(w, &id, tgid);
 	if (f && f->going && !f->procs) {
-		w->busy = !forget_file(w, f);
-		if (w->busy)
+		if (!forget_file(w, f)) {
+			w->busy = true;
 			return NULL;
+		}
 		f = NULL;
 	}
 	if (!f) {
 		f = file_room(w);
 		if (!f)
 			return NULL;
-		*f = (struct file){ .id = id, .tgid = tgid };
+		*f = (struct file){ .id = id, .tgid = tgid, .unused_ns = rs_clock_mono() };
 		snprintf(f->path, sizeof(f->path), "%s", path);
 		study(w, f, fd, mode);
 	} else {
@@ -360,13 +360,17 @@ bool rs_tls_excluded(const struct rs_tls_watch *w, uint32_t tgid)
 	return named(w, exe);
 }
 
-static void has(struct proc *p, struct file *f)
+static void has(struct rs_tls_watch *w, struct proc *p, struct file *f)
 {
-	if (!f || !f->library || p->n == RS_TLS_PER_PROC)
+	if (!f || !f->library)
 		return;
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->file[i] == f)
 			return;
+	}
+	if (p->n == RS_TLS_PER_PROC) {
+		w->n->v[RS_C_TLS_NO_ROOM]++;
+		return;
 	}
 	p->file[p->n++] = f;
 	f->procs++;
@@ -376,8 +380,7 @@ static void has(struct proc *p, struct file *f)
 static void use(struct rs_tls_watch *w, struct proc *p, int fd, const char *path, uint32_t tgid)
 {
 	w->busy = false;
-	if (p->n < RS_TLS_PER_PROC)
-		has(p, get_file(w, fd, path, tgid, p->mode));
+	has(w, p, get_file(w, fd, path, tgid, p->mode));
 	if (w->busy)
 		p->later = w->later = true;
 }
@@ -533,7 +536,7 @@ void rs_tls_loads(struct rs_tls_watch *w, uint32_t tgid, uint32_t dev, uint64_t 
 		return;
 	f = loaded(w, dev, ino);
 	if (f) {
-		has(p, f);
+		has(w, p, f);
 		return;
 	}
 	n = p->n;
@@ -600,7 +603,10 @@ void rs_tls_look_system(struct rs_tls_watch *w, const char *root)
 	if (!w->kernel || w->by_process)
 		return;
 	w->root = root;
+	w->busy = false;
 	rs_tls_system(&w->system, root, on_system, w);
+	if (w->busy) /* some is being detached: it is to be found again then */
+		w->system = (struct rs_tls_system){ 0 };
 }
 
 static void look_system_again(struct rs_tls_watch *w)
@@ -616,7 +622,7 @@ static void look_system_again(struct rs_tls_watch *w)
 		if (f->library && !f->procs)
 			f->unused_ns = rs_clock_mono();
 	}
-	rs_tls_system(&w->system, w->root, on_system, w);
+	rs_tls_look_system(w, w->root);
 }
 
 /* Programs that were executed a moment ago: those that are still there have loaded their libraries. */
@@ -654,7 +660,6 @@ static bool unused(const struct file *f, uint64_t now_ns)
 void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 {
 	struct rs_list *pos, *tmp;
-	unsigned going = 0;
 
 	if (!w->kernel)
 		return;
@@ -673,8 +678,8 @@ void rs_tls_tick(struct rs_tls_watch *w, uint64_t now_ns)
 	rs_list_for_each_safe (pos, tmp, &w->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (unused(f, now_ns) && !forget_file(w, f) && ++going == DETACHING)
-			break;
+		if (unused(f, now_ns))
+			(void)forget_file(w, f);
 	}
 }
 
@@ -692,10 +697,9 @@ void rs_tls_make_way(struct rs_tls_watch *w)
 			way |= rs_uprobe_in_the_way(f->u[i]);
 		if (!way)
 			continue;
-		w->n->v[RS_C_TLS_DETACHED] += f->state == RS_TLS_HOOKED;
+		let_go(w, f);
 		f->state = RS_TLS_FAILED;
 		snprintf(f->why, sizeof(f->why), "another file is written into it");
-		detach(f);
 	}
 }
 

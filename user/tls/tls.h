@@ -23,7 +23,7 @@
 
 #define RS_TLS_PROCS	4096
 #define RS_TLS_FILES	512 /* files known, with a library and without */
-#define RS_TLS_PER_PROC 4   /* libraries of one process */
+#define RS_TLS_PER_PROC 8   /* libraries of one process */
 
 enum rs_tls_state {
 	RS_TLS_HOOKED,	 /* probes are attached */
@@ -49,8 +49,9 @@ struct rs_tls_watch {
 	struct rs_list live;  /* processes */
 	struct rs_list known; /* files, the one longest not asked for first */
 	struct rs_tls_system system;
-	const char *root;	      /* of the system's libraries; NULL: they are not looked for */
-	bool busy;		      /* the file asked for last is being detached: later */
+	const char *root; /* of the system's libraries; NULL: they are not looked for */
+	unsigned going;	  /* files whose probes are being detached */
+	bool busy; /* the file asked for last is being detached, or those that make room for it: later */
 	bool later;		      /* some process is to be looked at again at the next tick */
 	uint64_t second_ns, spent_ns; /* rs_tls_loads: of which second so much time is gone */
 	uint64_t swept_ns;	      /* when ended processes were looked for */
