@@ -12,7 +12,7 @@ const char *rs_runtime_name(enum rs_runtime r)
 		[RS_RUNTIME_UNKNOWN] = "",	[RS_RUNTIME_CONTAINERD] = "containerd",
 		[RS_RUNTIME_CRIO] = "cri-o",	[RS_RUNTIME_DOCKER] = "docker",
 		[RS_RUNTIME_PODMAN] = "podman", [RS_RUNTIME_GARDEN] = "garden",
-		[RS_RUNTIME_LXC] = "lxc",
+		[RS_RUNTIME_LXC] = "lxc",	[RS_RUNTIME_MESOS] = "mesos",
 	};
 
 	return names[r];
@@ -101,6 +101,7 @@ static enum rs_runtime runtime_of_parent(struct str parent)
 /* One component of the path, with the one above it, and what the path holds. */
 struct part {
 	struct str name, parent;
+	bool garden;
 	bool user; /* /user.slice/: people's sessions, and rootless containers */
 };
 
@@ -130,9 +131,15 @@ static bool container_name(const struct part *p, struct rs_cgroup *c)
 	if (name.len == p->name.len && name.len > HEX_TASK + 1 && name.ptr[HEX_TASK] == '-' &&
 	    is_hex(str_at(name, 0, HEX_TASK)) && is_digits(tail))
 		return found(c, name, RS_RUNTIME_UNKNOWN);
-	if ((name.len == GARDEN_LEN && is_grouped(name)) ||
-	    (name.len == UUID_LEN && is_grouped(name) && str_eq(p->parent, STR("garden"))))
+	if (name.len == GARDEN_LEN && is_grouped(name))
 		return found(c, name, RS_RUNTIME_GARDEN);
+	/* UUIDs name much else too. */
+	if (name.len == UUID_LEN && is_grouped(name)) {
+		if (p->garden)
+			return found(c, name, RS_RUNTIME_GARDEN);
+		if (str_eq(p->parent, STR("mesos")))
+			return found(c, name, RS_RUNTIME_MESOS);
+	}
 
 	if (name.len < HEX_ID)
 		return false;
@@ -206,8 +213,10 @@ bool rs_cgroup_path(struct str path, struct rs_cgroup *ret)
 	*ret = (struct rs_cgroup){ 0 };
 	/* The kernel says so of a cgroup that was removed under its process. */
 	path = without(path, STR(" (deleted)"));
-	for (size_t i = 0; i < path.len; i++)
+	for (size_t i = 0; i < path.len; i++) {
+		p.garden |= str_starts(str_from(path, i), STR("/garden/"));
 		p.user |= str_starts(str_from(path, i), STR("/user.slice/"));
+	}
 	while (path.len && !(*ret->container_id && *ret->pod_uid)) {
 		size_t at = path.len;
 		struct str rest;

@@ -24,6 +24,7 @@ enum rs_runtime {
 	RS_RUNTIME_PODMAN,
 	RS_RUNTIME_GARDEN,
 	RS_RUNTIME_LXC,
+	RS_RUNTIME_MESOS,
 };
 
 struct rs_cgroup {
