@@ -8,6 +8,7 @@
 
 #include "config/option.h"
 #include "export/exporters.h"
+#include "k8s/k8s.h"
 #include "status/page.h"
 #include "trace/trace.h"
 
@@ -61,6 +62,8 @@ static const bool moves[RS_O_COUNT] = {
 	[RS_O_dd_host] = true,
 	[RS_O_dd_port] = true,
 	[RS_O_dd_protocol] = true,
+	[RS_O_sentry_dsn] = true,
+	[RS_O_sentry_format] = true,
 	[RS_O_export_timeout] = true,
 	[RS_O_retry_for] = true,
 };
@@ -80,9 +83,9 @@ int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 		snprintf(err, size, RS_REDACT_REFUSED, STR_ARG(unknown));
 		return -EINVAL;
 	}
-	return cfg->listen && rs_page_check(cfg->listen, err, size)
-		       ? -EINVAL
-		       : rs_exporters_check(cfg, err, size);
+	if ((cfg->listen && rs_page_check(cfg->listen, err, size)) || rs_k8s_check(cfg, err, size))
+		return -EINVAL;
+	return rs_exporters_check(cfg, err, size);
 }
 
 /* -- what has changed -- */

@@ -55,11 +55,15 @@ def needs_root():
 _can_capture = None
 
 
-def needs_capture():
+def can_capture():
     global _can_capture
     if _can_capture is None:
         _can_capture = os.geteuid() == 0 and ringspan("check").returncode == 0
-    if not _can_capture:
+    return _can_capture
+
+
+def needs_capture():
+    if not can_capture():
         raise unittest.SkipTest("BPF programs can not be loaded here")
 
 
@@ -590,7 +594,7 @@ def test_batch_age():
 class Keyed(Collector):
     """Knows by which keys it was asked."""
     def do_POST(self):
-        self.server.keys.append(self.headers["X-Key"])
+        self.server.keys.append(self.headers[self.server.key_header])
         super().do_POST()
 
 
@@ -599,7 +603,7 @@ def test_reload_moves_exporters():
     needs_capture()
     with (Dir() as d, Server() as web, socket.create_server(("127.0.0.1", 0)) as mute,
           http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keyed) as backend):
-        backend.posts, backend.keys = 0, []
+        backend.posts, backend.keys, backend.key_header = 0, [], "X-Key"
         threading.Thread(target=backend.serve_forever, daemon=True).start()
         there = f"http://127.0.0.1:{backend.server_address[1]}"
 
@@ -651,17 +655,72 @@ def test_reload_moves_exporters():
         backend.shutdown()
 
 
+def test_reload_moves_sentry():
+    """Another DSN, beside an exporter that no reload concerns: what waits goes there, by the new key."""
+    needs_capture()
+    with (Dir() as d, Server() as web, socket.create_server(("127.0.0.1", 0)) as mute,
+          http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keyed) as backend):
+        backend.posts, backend.keys, backend.key_header = 0, [], "X-Sentry-Auth"
+        threading.Thread(target=backend.serve_forever, daemon=True).start()
+
+        def config(name, port, form, events):
+            d("c.yaml", f"exporter: sentry,file={d('out')}\nsentry-dsn: http://{name}@127.0.0.1:{port}/7\n"
+                        f"sentry-format: {form}\nmax-events: {events}\n")
+
+        def exporter():
+            return status(d("s"))["exporters"][0]
+
+        config("first", mute.getsockname()[1], "spans", 5)
+        with Agent("run", "-c", d("c.yaml"), "--socket", d("s"), "--pid", str(os.getpid()), "--port", str(web.port),
+                   "--batch-age", "10ms") as a:
+            web.get()
+            wait_until("2 spans wait", lambda: exporter()["queued"] == 2)
+            config("second", backend.server_address[1], "transactions", 7)
+            o = json.loads(ringspan("reload", "--json", "--socket", d("s")).stdout)
+            expect(sorted(o["applied"]) == ["max-events", "sentry-dsn", "sentry-format"] and not o["restart"], o)
+            wait_until("they are sent", lambda: exporter()["sent"] == 2)
+            web.get()
+            wait_until("those that follow too", lambda: exporter()["sent"] == 4)
+            expect(exporter()["protocol"] == "envelopes of transactions", exporter())
+            expect(all("sentry_key=second" in k for k in backend.keys), backend.keys)
+            code, said, _ = a.end()
+            expect(code == 0 and "nothing lost" in said, f"{code}: {said}")
+        with open(d("out")) as f:
+            expect(sum(line.count('"spanId"') for line in f) == 4, "the file is not whole")
+        backend.shutdown()
+
+
 def test_reload_leaves_exporters():
     """Where to is told of as applied only if an exporter goes there."""
     needs_capture()
     with Dir() as d:
-        d("c.yaml", "exporter: sentry\nendpoint: http://key@127.0.0.1:1/1\n")
+        d("c.yaml", f"exporter: file={d('out')}\nendpoint: http://127.0.0.1:1/1\n")
         with Agent("run", "-c", d("c.yaml"), "--socket", d("s"), "--pid", str(os.getpid())) as a:
-            d("c.yaml", "exporter: sentry\nendpoint: http://key@127.0.0.1:2/1\nmax-events: 7\n")
+            d("c.yaml", f"exporter: file={d('out')}\nendpoint: http://127.0.0.1:2/1\nmax-events: 7\n")
             o = json.loads(ringspan("reload", "--json", "--socket", d("s")).stdout)
             expect(o["applied"] == ["max-events"] and o["restart"] == ["endpoint"], o)
-            target = status(d("s"))["exporters"][0]["target"]
-            expect(":1/" in target, target)
+            expect(a.end()[0] == 0, a.said)
+
+
+def test_certificate_files():
+    """A file that cannot be used is told of at the start, by a check and by a reload, not at the first connection."""
+    with Dir() as d:
+        d("empty.pem", "no certificate\n")
+        for option in ("tls-ca", "tls-cert", "tls-key", "k8s-ca"):
+            for file, why in ((d("none.pem"), "No such file"), (d("empty.pem"), "there is no PEM in it"),
+                              (os.path.dirname(d("x")), "not a regular file")):
+                fails(ringspan("run", f"--{option}", file, "--check-config"), 2, f"--{option} {file}: {why}")
+                d("c.yaml", f"{option}: {file}\n")
+                fails(ringspan("config", "check", d("c.yaml")), 2, f"--{option} {file}: {why}")
+        d("c.yaml", "port: 1\n")
+        if not can_capture():
+            return
+        fails(ringspan("run", "--tls-ca", d("none.pem"), "--socket", d("s")), 2, "none.pem: No such file")
+        with Agent("run", "-c", d("c.yaml"), "--socket", d("s")) as a:
+            d("c.yaml", f"port: 1\ntls-ca: {d('empty.pem')}\n")
+            fails(ringspan("reload", "--socket", d("s")), 1, "there is no PEM in it")
+            d("c.yaml", f"port: 1\nexporter: file={d('out')}\n")
+            expect(ringspan("reload", "--socket", d("s")).returncode == 0, "the next one is refused too")
             expect(a.end()[0] == 0, a.said)
 
 

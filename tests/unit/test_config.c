@@ -58,6 +58,23 @@ static void test_flags(void **state)
 	assert_string_equal(cfg.cmd[0], "--pid");
 	assert_null(cfg.cmd[1]);
 	rs_config_release(&cfg);
+	/* Lists: commas between, or given again. */
+	assert_int_equal(load(&cfg, RS_CMD_trace, 8, "-p1,2", "--port", "80, 81", "--port=82",
+			      "--comm=a,b", "--include=comm=x,port=1;port=2,service=y", "--exclude",
+			      "comm=z"),
+			 0);
+	assert_int_equal(cfg.pids.n, 2);
+	assert_int_equal(cfg.ports.n, 3);
+	assert_int_equal(cfg.ports.v[1], 81);
+	assert_int_equal(cfg.ports.v[2], 82);
+	assert_string_equal(cfg.comms.v[1], "b");
+	assert_string_equal(cfg.include.first->next->service, "y");
+	rs_config_release(&cfg);
+	/* A flag is stronger than what a file says, in both directions. */
+	assert_int_equal(load(&cfg, RS_CMD_trace, 2, "--trace-agents", "--trace-agents=false"), 0);
+	assert_false(cfg.trace_agents);
+	assert_int_equal(cfg.source[RS_O_trace_agents], RS_FROM_FLAG);
+	rs_config_release(&cfg);
 	assert_int_equal(load(&cfg, RS_CMD_status, 1, "-wh"), 0);
 	assert_true(cfg.watch && cfg.help);
 	rs_config_release(&cfg);
@@ -72,9 +89,12 @@ static void test_errors_name_the_place(void **state)
 		{ "--ring-size=1q", "--ring-size: '1q' is not a size such as 512k or 16m" },
 		{ "--ring-size=1k",
 		  "--ring-size: '1k' is out of range; it goes from 64k to 1024m" },
-		{ "--pid", "--pid: needs a value (PID)" },
+		{ "--pid", "--pid: needs a value (PID,…)" },
 		{ "--pid=0", "--pid: '0' is not a process id" },
-		{ "--help=1", "--help: takes no value" },
+		{ "--help=1x", "--help: '1x' is not true or false" },
+		{ "--port=", "--port: '' is not a port; ports go from 1 to 65535" },
+		{ "--port=80;81", "--port: '80;81' is not a port; ports go from 1 to 65535" },
+		{ "-p1,x", "-p: 'x' is not a process id" },
 		{ "--json",
 		  "`ringspan trace` has no option '--json'; see `ringspan trace --help`" },
 		{ "-Z", "unknown option '-Z'; see `ringspan trace --help`" },

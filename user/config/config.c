@@ -412,7 +412,32 @@ static int unknown_option(struct rs_config *cfg, struct str name)
 			      STR_ARG(name), command);
 }
 
-/* --name, --name=value, --name value. *i is at the option, and is moved over its value. */
+/* A flag's or a variable's value; of lists, its elements: between commas, and rules, which have those, between semicolons. */
+static int set_given(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from,
+		     const char *where, const char *value)
+{
+	const struct rs_option *o = &rs_options[id];
+	struct str rest = str_c(value), one;
+	int err;
+
+	if (!rs_option_is_list(o))
+		return rs_option_set(cfg, id, from, where, value);
+	do {
+		char *own;
+
+		rest = str_cut(rest, o->type == RS_OT_RULES ? ';' : ',', &one);
+		one = str_trim(one);
+		own = rs_arena_alloc(&cfg->arena, one.len + 1);
+		if (!own)
+			return rs_config_fail(cfg, where, "out of memory");
+		memcpy(own, one.ptr, one.len);
+		own[one.len] = 0;
+		err = rs_option_set(cfg, id, from, where, own);
+	} while (!err && rest.len);
+	return err;
+}
+
+/* --name=value, --name value, of what is true or false --name. *i is at the option, and is moved over its value. */
 static int long_option(struct rs_config *cfg, int argc, char **argv, int *i)
 {
 	struct str name = str_c(argv[*i] + 2);
@@ -427,16 +452,14 @@ static int long_option(struct rs_config *cfg, int argc, char **argv, int *i)
 		if (!takes(o, cfg->command) || !str_eq(str_c(o->name), name))
 			continue;
 		snprintf(where, sizeof(where), "--%s", o->name);
-		if (o->type == RS_OT_BOOL) {
-			if (value)
-				return rs_config_fail(cfg, where, "takes no value");
+		if (!value && o->type == RS_OT_BOOL) {
 			value = "true";
 		} else if (!value) {
 			if (*i + 1 >= argc)
 				return rs_config_fail(cfg, where, "needs a value (%s)", o->arg);
 			value = argv[++*i];
 		}
-		return rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_FLAG, where, value);
+		return set_given(cfg, (enum rs_option_id)id, RS_FROM_FLAG, where, value);
 	}
 	return unknown_option(cfg, name);
 }
@@ -472,7 +495,7 @@ static int short_options(struct rs_config *cfg, int argc, char **argv, int *i)
 				return rs_config_fail(cfg, where, "needs a value (%s)", o->arg);
 			p = "";
 		}
-		err = rs_option_set(cfg, (enum rs_option_id)id, RS_FROM_FLAG, where, value);
+		err = set_given(cfg, (enum rs_option_id)id, RS_FROM_FLAG, where, value);
 		if (err)
 			return err;
 	}
@@ -523,34 +546,6 @@ static const char *with_unit(struct rs_config *cfg, const struct rs_option *o, c
 	return text;
 }
 
-/* A variable's value; of lists, its elements: between commas, and rules, which have those, between semicolons. */
-static int set_from_variable(struct rs_config *cfg, enum rs_option_id id,
-			     enum rs_config_source from, const char *name, const char *value)
-{
-	const struct rs_option *o = &rs_options[id];
-	struct str rest = str_c(value), one;
-	int err = 0;
-
-	if (!rs_option_is_list(o))
-		return rs_option_set(cfg, id, from, name, value);
-	/* Where there is a Service of our name, Kubernetes sets this one in its own way. */
-	if (o->type == RS_OT_PORTS && str_starts(rest, STR("tcp://")))
-		return 0;
-	while (!err && rest.len) {
-		char *own;
-
-		rest = str_cut(rest, o->type == RS_OT_RULES ? ';' : ',', &one);
-		one = str_trim(one);
-		own = rs_arena_alloc(&cfg->arena, one.len + 1);
-		if (!own)
-			return rs_config_fail(cfg, name, "out of memory");
-		memcpy(own, one.ptr, one.len);
-		own[one.len] = 0;
-		err = rs_option_set(cfg, id, from, name, own);
-	}
-	return err;
-}
-
 /* Lists are filters: what the agent is told to trace is not what `status` is asked to show. */
 bool rs_option_flag_only(const struct rs_config *cfg, enum rs_option_id id)
 {
@@ -585,9 +580,12 @@ static int read_environment(struct rs_config *cfg)
 			value = getenv(name);
 			if (!value || !*value)
 				continue;
+			/* Where there is a Service of our name, Kubernetes sets this one in its own way. */
+			if (o->type == RS_OT_PORTS && !strncmp(value, "tcp://", 6))
+				continue;
 			value = with_unit(cfg, o, name, value);
 			from = strncmp(name, "OTEL_", 5) ? RS_FROM_ENV : RS_FROM_OTEL;
-			err = set_from_variable(cfg, (enum rs_option_id)id, from, name, value);
+			err = set_given(cfg, (enum rs_option_id)id, from, name, value);
 			if (!err)
 				break;
 			if (from == RS_FROM_ENV)

@@ -449,7 +449,6 @@ const struct rs_exporter_ops rs_exporter_datadog = {
 	.max_payload = 5 << 20,
 	.by_container = true,
 	.state_size = sizeof(struct datadog),
-	.movable = true,
 	.open = open_datadog,
 	.close = close_datadog,
 	.tick = tick,

@@ -569,6 +569,7 @@ static int open_spool(struct rs_exporter *e, char *err, size_t size)
 static int set_up(struct rs_exporter *e, const struct rs_config *cfg, char *err, size_t size)
 {
 	const struct rs_exporter_ops *ops = e->ops;
+	int rc;
 
 	rs_arena_init(&e->mem, STATE_CHUNK, 0);
 	e->cfg = cfg;
@@ -576,6 +577,7 @@ static int set_up(struct rs_exporter *e, const struct rs_config *cfg, char *err,
 	e->nsecrets = 0;
 	e->protocol[0] = 0;
 	e->begun = false;
+	e->enc_opts = (struct rs_encoder_opts){ .max_payload = ops->max_payload };
 	e->conf = (struct rs_http_conf){ .timeout_ns = cfg->export_timeout,
 					 .ca = cfg->tls_ca,
 					 .cert = cfg->tls_cert,
@@ -593,7 +595,20 @@ static int set_up(struct rs_exporter *e, const struct rs_config *cfg, char *err,
 		}
 		memset(e->state, 0, ops->state_size);
 	}
-	return ops->open ? ops->open(e, err, size) : rs_exporter_default_endpoint(e, err, size);
+	rc = ops->open ? ops->open(e, err, size) : rs_exporter_default_endpoint(e, err, size);
+	return rc ? rc : open_encoders(e, err, size);
+}
+
+static void tear_down(struct rs_exporter *e)
+{
+	if (e->ops->close && (e->state || !e->ops->state_size))
+		e->ops->close(e);
+	e->state = NULL;
+	for (int i = 0; i < RS_EXPORT_FORMS; i++) {
+		rs_encoder_free(e->enc[i]);
+		e->enc[i] = NULL;
+	}
+	rs_arena_release(&e->mem);
 }
 
 int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, const char *target,
@@ -613,15 +628,11 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 		e->send[i].req.on_header = on_header;
 		e->send[i].req.arg = &e->send[i];
 	}
-	e->enc_opts.max_payload = ops->max_payload;
-	rc = set_up(e, cfg, err, size);
-	if (rc)
-		return rc;
 	if (rs_bufpool_init(&e->pool, cfg->queue_bytes + POOL_RESERVE)) {
 		snprintf(err, size, "exporter %s: out of memory", ops->name);
 		return -ENOMEM;
 	}
-	rc = open_encoders(e, err, size);
+	rc = set_up(e, cfg, err, size);
 	return rc ? rc : open_spool(e, err, size);
 }
 
@@ -640,28 +651,19 @@ static void stop_sends(struct rs_exporter *e)
 	}
 }
 
-static void close_protocol(struct rs_exporter *e)
-{
-	if (e->ops->close && (e->state || !e->ops->state_size))
-		e->ops->close(e);
-	e->state = NULL;
-}
-
 int rs_exporter_move(struct rs_exporter *e, const struct rs_config *cfg, char *err, size_t size)
 {
 	const struct rs_config *old = e->cfg;
 	char ignored[256];
 	int rc;
 
-	if (!e->ops->movable)
+	if (e->ops->write)
 		return 0;
 	stop_sends(e);
-	close_protocol(e);
-	rs_arena_release(&e->mem);
+	tear_down(e);
 	rc = set_up(e, cfg, err, size);
 	if (rc) {
-		close_protocol(e);
-		rs_arena_release(&e->mem);
+		tear_down(e);
 		/* It was right before. */
 		if (set_up(e, old, ignored, sizeof(ignored)))
 			rs_error("exporter %s: %s", e->ops->name, ignored);
@@ -695,13 +697,10 @@ void rs_exporter_release(struct rs_exporter *e)
 	stop_sends(e);
 	for (int i = 0; i < RS_EXPORT_INFLIGHT; i++)
 		rs_http_req_release(&e->send[i].req);
-	close_protocol(e);
+	tear_down(e);
 	rs_queue_release(&e->q);
 	rs_spool_close(e->spool);
-	for (int i = 0; i < RS_EXPORT_FORMS; i++)
-		rs_encoder_free(e->enc[i]);
 	if (e->pool.scratch)
 		rs_bufpool_release(&e->pool);
 	rs_zip_release(&e->zip);
-	rs_arena_release(&e->mem);
 }

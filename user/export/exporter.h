@@ -90,10 +90,10 @@ struct rs_exporter_ops {
 	bool gzip, zstd;		   /* the protocol takes such bodies */
 	bool grpc;			   /* HTTP/2, compressed per message */
 	bool by_container;		   /* a message holds spans of one container: see rs_item */
-	bool movable; /* what `open` takes from the configuration is of no message: see rs_exporter_move */
 	size_t state_size;
 
-	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. */
+	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. Anew when the
+	 * configuration changes: state is zeroed, what waits and what was counted stays. */
 	int (*open)(struct rs_exporter *e, char *err, size_t size);
 	void (*close)(struct rs_exporter *e);
 	/* A few times a second. */
@@ -107,7 +107,7 @@ struct rs_exporter_ops {
 	void (*header)(struct rs_send *s, struct str name, struct str value);
 	/* What the end of a request means. *v is zeroed. */
 	void (*verdict)(struct rs_send *s, struct rs_verdict *v);
-	/* Not HTTP: writes as much as can be written now. */
+	/* Not HTTP, and not moved by a reload: writes as much as can be written now. */
 	void (*write)(struct rs_exporter *e, struct rs_item *it, struct rs_verdict *v);
 	/* A message as two: halves, each with its number of spans. false: it cannot be done. */
 	bool (*split)(struct rs_exporter *e, const struct rs_item *it, struct rs_payload half[2],
@@ -171,8 +171,8 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 void rs_exporter_release(struct rs_exporter *e);
 /*
  * Endpoint, headers, certificates and the like from another configuration; what is queued stays, what is under way is
- * sent again. Nothing happens to one that is not movable. cfg must outlive it. 0, or -errno with a line in err: then it
- * is as it was.
+ * sent again. Nothing happens to one that does not go by HTTP. cfg must outlive it. 0, or -errno with a line in err: then
+ * it is as it was.
  */
 int rs_exporter_move(struct rs_exporter *e, const struct rs_config *cfg, char *err, size_t size);
 /* Requests are broken off; what is still queued is counted as lost (SHUTDOWN), unless it is in the spool:

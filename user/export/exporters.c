@@ -134,11 +134,26 @@ static int make_plan(struct plan *p, const struct rs_config *cfg, char *err, siz
 	return add_from_environment(p);
 }
 
+static int check_files(const struct plan *p)
+{
+	const struct rs_config *cfg = p->cfg;
+	bool http = false;
+
+	for (int i = 0; i < p->n; i++)
+		http |= !p->e[i].ops->write;
+	if (!http)
+		return 0;
+	if (rs_http_check_pem("tls-ca", cfg->tls_ca, p->err, p->size) ||
+	    rs_http_check_pem("tls-cert", cfg->tls_cert, p->err, p->size))
+		return -EINVAL;
+	return rs_http_check_pem("tls-key", cfg->tls_key, p->err, p->size);
+}
+
 int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size)
 {
 	struct plan p;
 
-	return make_plan(&p, cfg, err, size);
+	return make_plan(&p, cfg, err, size) ? -EINVAL : check_files(&p);
 }
 
 bool rs_exporters_movable(const struct rs_config *a, const struct rs_config *b)
@@ -152,7 +167,7 @@ bool rs_exporters_movable(const struct rs_config *a, const struct rs_config *b)
 	for (int i = 0; i < x.n; i++) {
 		if (x.e[i].ops != y.e[i].ops || !str_eq(x.e[i].target, y.e[i].target))
 			return false;
-		any |= x.e[i].ops->movable;
+		any |= !x.e[i].ops->write;
 	}
 	return any;
 }
@@ -195,7 +210,7 @@ int rs_exporters_open(struct rs_exporters *x, struct rs_loop *loop, const struct
 		snprintf(err, size, "cannot set up exporting: %s", strerror(-rc));
 		return rc;
 	}
-	rc = make_plan(&p, cfg, err, size);
+	rc = make_plan(&p, cfg, err, size) ? -EINVAL : check_files(&p);
 	memcpy(x->unknown, p.unknown, sizeof(x->unknown));
 	for (int i = 0; !rc && i < p.n; i++) {
 		rc = open_one(x, cfg, p.e[i].ops, p.e[i].target, err, size);

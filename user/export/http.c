@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -303,6 +304,35 @@ static size_t read_header(char *line, size_t size, size_t n, void *arg)
 	if (r->on_header)
 		r->on_header(r->arg, name, value);
 	return size * n;
+}
+
+int rs_http_check_pem(const char *option, const char *file, char *err, size_t size)
+{
+	bool found = false;
+	char *line = NULL;
+	size_t room = 0;
+	struct stat st;
+	FILE *f = NULL;
+
+	if (!file)
+		return 0;
+	/* Not opened before it is known to be a file: a pipe would hold us up. */
+	errno = 0;
+	if (stat(file, &st) == 0 && S_ISREG(st.st_mode))
+		f = fopen(file, "re");
+	if (!f) {
+		snprintf(err, size, "--%s %s: %s", option, file,
+			 errno ? strerror(errno) : "not a regular file");
+		return -EINVAL;
+	}
+	while (!found && getline(&line, &room, f) > 0)
+		found = strncmp(line, "-----BEGIN ", 11) == 0;
+	free(line);
+	fclose(f);
+	if (found)
+		return 0;
+	snprintf(err, size, "--%s %s: there is no PEM in it (a line -----BEGIN …)", option, file);
+	return -EINVAL;
 }
 
 static long to_ms(uint64_t ns)

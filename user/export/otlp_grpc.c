@@ -273,7 +273,6 @@ const struct rs_exporter_ops rs_exporter_otlp_grpc = {
 	.path = "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
 	.gzip = true,
 	.grpc = true,
-	.movable = true,
 	.open = open_grpc,
 	.request = request,
 	.header = header,

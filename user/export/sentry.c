@@ -146,6 +146,8 @@ static int open_sentry(struct rs_exporter *e, char *err, size_t size)
 	if (rc)
 		snprintf(err, size,
 			 "exporter sentry: the DSN is not of the form https://KEY@HOST/PROJECT");
+	/* What another project's messages came to is not told to this one. */
+	memcpy(((struct sentry *)e->state)->reported, e->lost, sizeof(e->lost));
 	e->form = e->cfg->sentry_format ? FORM_TRANSACTIONS : FORM_SPANS;
 	snprintf(e->protocol, sizeof(e->protocol), "envelopes of %s",
 		 e->form ? "transactions" : "spans");

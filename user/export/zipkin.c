@@ -61,7 +61,6 @@ const struct rs_exporter_ops rs_exporter_zipkin = {
 	.endpoint = "http://localhost:9411",
 	.path = "/api/v2/spans",
 	.gzip = true,
-	.movable = true,
 	.open = open_zipkin,
 	.request = request,
 	.verdict = rs_verdict_http,

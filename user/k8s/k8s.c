@@ -119,6 +119,13 @@ static void follow(struct rs_k8s *k, const struct rs_watch_opts *from, const cha
 	rs_watch_init(&f->watch, &o);
 }
 
+int rs_k8s_check(const struct rs_config *cfg, char *err, size_t size)
+{
+	if (cfg->k8s_source == RS_K8S_OFF || cfg->source[RS_O_k8s_ca] == RS_FROM_DEFAULT)
+		return 0;
+	return rs_http_check_pem("k8s-ca", cfg->k8s_ca, err, size);
+}
+
 int rs_k8s_open(struct rs_k8s *k, struct rs_loop *loop, const struct rs_config *cfg,
 		struct rs_counters *n, char *err, size_t size)
 {
@@ -130,7 +137,9 @@ int rs_k8s_open(struct rs_k8s *k, struct rs_loop *loop, const struct rs_config *
 		k->source = in_cluster(cfg) ? RS_K8S_API : RS_K8S_OFF;
 	if (k->source == RS_K8S_OFF)
 		return 0;
-	rc = node_name(k, cfg, err, size);
+	rc = rs_k8s_check(cfg, err, size);
+	if (!rc)
+		rc = node_name(k, cfg, err, size);
 	if (!rc && k->source == RS_K8S_API)
 		rc = api_base(k, cfg, err, size);
 	if (rc)

@@ -48,6 +48,8 @@ struct rs_k8s {
 	char base[256], query[384], node[256];
 };
 
+/* What can be known before: 0, or -EINVAL and a line in err. */
+int rs_k8s_check(const struct rs_config *cfg, char *err, size_t size);
 /*
  * cfg outlives k. source OFF afterwards: nothing is wanted, or (AUTO) this is not in a cluster. 0, or -errno and a
  * line in err. Release in either case; harmless on a zeroed struct.
