@@ -152,7 +152,8 @@ static bool same(enum rs_option_id id, const struct rs_config *x, const struct r
 	return true;
 }
 
-const struct rs_config *rs_reload_now(const struct rs_reload *r)
+/* The settings that run now. */
+static const struct rs_config *running(const struct rs_reload *r)
 {
 	return r->live ? r->live : r->start;
 }
@@ -178,7 +179,7 @@ static void compare(struct rs_reload *r, const struct rs_config *fresh, bool mov
 {
 	for (int id = 0; id < RS_O_COUNT; id++) {
 		enum rs_option_id o = (enum rs_option_id)id;
-		const struct rs_config *now = live[id]	  ? rs_reload_now(r)
+		const struct rs_config *now = live[id]	  ? running(r)
 					      : moves[id] ? exporting(r)
 							  : r->start;
 

@@ -34,8 +34,6 @@ struct rs_reload {
 	int napplied, nrestart;
 };
 
-/* The settings that run now. */
-const struct rs_config *rs_reload_now(const struct rs_reload *r);
 /* 0, or -EINVAL (or -errno of the file) and r->err. */
 int rs_reload_run(struct rs_reload *r, uint64_t now_ns);
 void rs_reload_release(struct rs_reload *r);

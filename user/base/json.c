@@ -328,7 +328,8 @@ static size_t number_len(const char *s, const char *end)
 	return (size_t)(p - s);
 }
 
-bool rs_json_number(struct rs_json *j, struct str *ret)
+/* A number's text, checked against the grammar. */
+static bool read_number(struct rs_json *j, struct str *ret)
 {
 	size_t n;
 
@@ -347,7 +348,7 @@ static bool number_or_string(struct rs_json *j, struct str *ret)
 {
 	if (rs_json_peek(j) == RS_JSON_STRING)
 		return expect(j, RS_JSON_STRING, "") && string(j, true, ret);
-	return rs_json_number(j, ret);
+	return read_number(j, ret);
 }
 
 /* The digits of a number, s behind its sign, without point, exponent and the zeros that these allow for. */
@@ -428,7 +429,7 @@ bool rs_json_i32(struct rs_json *j, int32_t *ret)
 	uint64_t v;
 	bool neg;
 
-	if (!rs_json_number(j, &s))
+	if (!read_number(j, &s))
 		return false;
 	if (!whole(s, &neg, &v) || v > (uint64_t)INT32_MAX + neg)
 		return rs_json_fail(j, "expected a 32-bit integer");
@@ -493,7 +494,7 @@ bool rs_json_skip(struct rs_json *j)
 				return false;
 			break;
 		case RS_JSON_NUMBER:
-			if (!rs_json_number(j, &s))
+			if (!read_number(j, &s))
 				return false;
 			break;
 		case RS_JSON_BOOL:

@@ -73,8 +73,6 @@ bool rs_json_elem(struct rs_json *j);
 bool rs_json_null(struct rs_json *j);
 bool rs_json_bool(struct rs_json *j, bool *ret);
 bool rs_json_str(struct rs_json *j, struct str *ret);
-/* A number's text, checked against the grammar. */
-bool rs_json_number(struct rs_json *j, struct str *ret);
 /* Integers as numbers or as strings (ProtoJSON). Exponents and fractions may be there if the value is whole: 1.5e3. */
 bool rs_json_u64(struct rs_json *j, uint64_t *ret);
 bool rs_json_i64(struct rs_json *j, int64_t *ret);

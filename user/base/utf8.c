@@ -60,7 +60,8 @@ static bool in(const struct range *r, size_t n, uint32_t cp)
 
 #define IN(table, cp) in(table, sizeof(table) / sizeof((table)[0]), cp)
 
-int rs_utf8_cp_width(uint32_t cp)
+/* Columns a terminal gives a code point: 0 (combining), 1 or 2 (East Asian wide, emoji). */
+static int cp_width(uint32_t cp)
 {
 	/* Blocks, not every character: enough to keep columns straight (Unicode 15 EastAsianWidth). */
 	static const struct range zero[] = {
@@ -105,7 +106,7 @@ int rs_utf8_width(struct str s)
 		uint32_t cp = 0;
 		size_t n = rs_utf8_decode(s, &cp);
 
-		w += n ? rs_utf8_cp_width(cp) : 1;
+		w += n ? cp_width(cp) : 1;
 		s = str_from(s, n ? n : 1);
 	}
 	return w;
@@ -133,7 +134,7 @@ size_t rs_utf8_clean(char *dst, size_t size, struct str s, int max_cols)
 			len = (size_t)w;
 		} else {
 			len = n;
-			w = rs_utf8_cp_width(cp);
+			w = cp_width(cp);
 			memcpy(shown, s.ptr, len);
 		}
 		if ((max_cols && cols + w > max_cols) || at + len >= size) {

@@ -11,8 +11,6 @@
 /* The code point at the front of s (not empty); returns its bytes, or 0 where UTF-8 is not valid. */
 size_t rs_utf8_decode(struct str s, uint32_t *ret_cp);
 
-/* Columns a terminal gives a code point: 0 (combining), 1 or 2 (East Asian wide, emoji). */
-int rs_utf8_cp_width(uint32_t cp);
 /* Columns of a text that rs_utf8_clean() made. */
 int rs_utf8_width(struct str s);
 

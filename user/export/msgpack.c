@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-size_t rs_walk_len(const struct rs_walk *m)
+static size_t length(const struct rs_walk *m)
 {
 	size_t n = 0;
 
@@ -38,7 +38,7 @@ static uint32_t number(struct rs_walk *m, int bytes)
 
 static void over(struct rs_walk *m, size_t n)
 {
-	if (n > rs_walk_len(m) - m->at)
+	if (n > length(m) - m->at)
 		m->bad = true;
 	else
 		m->at += n;

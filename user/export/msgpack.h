@@ -24,6 +24,5 @@ bool rs_walk_small(struct rs_walk *m, uint32_t *ret);
 bool rs_walk_skip(struct rs_walk *m);
 /* Copies the bytes [from, to) to out. */
 void rs_walk_copy(const struct rs_walk *m, size_t from, size_t to, char *out);
-size_t rs_walk_len(const struct rs_walk *m);
 
 #endif

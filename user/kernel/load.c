@@ -244,6 +244,13 @@ static bool has_fetch(const struct rs_kernel_btf *btf)
 	return rs_kernel_btf_has(btf, "BPF_FUNC_for_each_map_elem");
 }
 
+/* Can a task be preempted inside a tracepoint's program (7.0)? Then stand-ins are attached. The name is that of
+ * the lock that replaced the disabling of preemption around tracepoints. */
+static bool preemptible(const struct rs_kernel_btf *btf)
+{
+	return rs_kernel_btf_has(btf, "class_srcu_fast_notrace_t");
+}
+
 /* Not wanted on this kernel, where another program of the same attach point does its work? */
 static bool is_variant(int probe, const struct rs_kernel_btf *btf)
 {
@@ -259,15 +266,9 @@ static bool is_variant(int probe, const struct rs_kernel_btf *btf)
 	case RS_PROBE_rs_sock_send_in:
 	case RS_PROBE_rs_sock_recv_in:
 	case RS_PROBE_rs_sys_exit_in:
-		return !rs_kernel_preemptible(btf);
+		return !preemptible(btf);
 	}
 	return false;
-}
-
-/* The type of the lock that replaced the disabling of preemption around tracepoints. */
-bool rs_kernel_preemptible(const struct rs_kernel_btf *btf)
-{
-	return rs_kernel_btf_has(btf, "class_srcu_fast_notrace_t");
 }
 
 static bool is_uprobe(const char *section)
@@ -275,7 +276,8 @@ static bool is_uprobe(const char *section)
 	return strcmp(section, "uprobe") == 0;
 }
 
-bool rs_kernel_has_cookies(const struct rs_kernel_btf *btf)
+/* Do programs of uprobes know which place they run for (5.15)? */
+static bool has_cookies(const struct rs_kernel_btf *btf)
 {
 	return rs_kernel_btf_has(btf, "BPF_FUNC_get_attach_cookie");
 }
@@ -326,7 +328,7 @@ static void init_probes(struct rs_probe probes[RS_PROBE_COUNT], enum rs_capture_
 		else if (is_tracepoint(p->state.name) &&
 			 !rs_kernel_btf_has_tp(btf, strchr(p->state.name, '/') + 1))
 			set_off(p, "this kernel has no such tracepoint");
-		else if (is_uprobe(p->state.name) && !rs_kernel_has_cookies(btf))
+		else if (is_uprobe(p->state.name) && !has_cookies(btf))
 			set_off(p, "before kernel 5.15: uprobes have no cookies");
 	}
 }
@@ -364,14 +366,14 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	skel->rodata->rs_started_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	skel->rodata->rs_by_syscall = backend == RS_CAPTURE_SYSCALL;
-	skel->rodata->rs_preemptible = rs_kernel_preemptible(btf);
-	skel->rodata->rs_cfg.tls = opts->cfg.tls && rs_kernel_has_cookies(btf);
+	skel->rodata->rs_preemptible = preemptible(btf);
+	skel->rodata->rs_cfg.tls = opts->cfg.tls && has_cookies(btf);
 	if (opts->inject_refused || backend != RS_CAPTURE_SOCKET)
 		skel->rodata->rs_cfg.inject = RS_INJECT_OFF;
 	configure_inject(skel);
 	r = bpf_map__set_max_entries(skel->maps.rs_ring, (uint32_t)ring);
 	own = bpf_map__max_entries(skel->maps.rs_scratch); /* RS_SLOT_OWN */
-	if (!r && rs_kernel_preemptible(btf))
+	if (!r && preemptible(btf))
 		r = bpf_map__set_max_entries(skel->maps.rs_scratch, 2 * own + RS_TLS_SLOTS);
 	else if (!r && skel->rodata->rs_cfg.tls)
 		r = bpf_map__set_max_entries(skel->maps.rs_scratch, own + RS_TLS_SLOTS);

@@ -46,11 +46,7 @@ bool rs_kernel_btf_has_tp(const struct rs_kernel_btf *btf, const char *tracepoin
 
 /* Do the socket tracepoints tell of every transfer (6.5)? */
 bool rs_kernel_socket_tps(const struct rs_kernel_btf *btf);
-/* Can a task be preempted inside a tracepoint's program (7.0)? Then stand-ins are attached. */
-bool rs_kernel_preemptible(const struct rs_kernel_btf *btf);
 
-/* Do programs of uprobes know which place they run for (5.15)? */
-bool rs_kernel_has_cookies(const struct rs_kernel_btf *btf);
 /* Can one link attach a program at many places (6.6)? */
 bool rs_kernel_uprobe_multi(const struct rs_kernel_btf *btf);
 #define TRACE_UPROBE_MULTI 48 /* linux/bpf.h of 6.6: newer than the oldest headers we build with */

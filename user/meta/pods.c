@@ -40,7 +40,8 @@ static uint64_t ip_key(const uint8_t ip[16])
 	return rs_hash_str(1, str_of((const char *)ip, 16));
 }
 
-uint64_t rs_pods_key(struct str cgroup_uid)
+/* The key of a uid, never 0. */
+static uint64_t uid_key(struct str cgroup_uid)
 {
 	uint64_t k = rs_hash_str(2, cgroup_uid);
 
@@ -137,7 +138,7 @@ void rs_pods_put(struct rs_pods *ps, struct rs_pod *p)
 {
 	struct rs_pod *old;
 
-	p->key = rs_pods_key(p->cgroup_uid);
+	p->key = uid_key(p->cgroup_uid);
 	p->digest = digest(p);
 	p->epoch = ps->epoch;
 	old = rs_map_get(&ps->by_uid, p->key);
@@ -174,7 +175,7 @@ static void mark_deleted(struct rs_pods *ps, struct rs_pod *p, uint64_t now_ns)
 
 void rs_pods_gone(struct rs_pods *ps, struct rs_pod *p, uint64_t now_ns)
 {
-	struct rs_pod *old = rs_map_get(&ps->by_uid, rs_pods_key(p->cgroup_uid));
+	struct rs_pod *old = rs_map_get(&ps->by_uid, uid_key(p->cgroup_uid));
 
 	/* A static pod keeps its hash when its mirror in the API is made anew under another uid. */
 	if (old && !old->deleted_ns && str_eq(old->uid, p->uid))
@@ -227,7 +228,7 @@ void rs_pods_tick(struct rs_pods *ps, uint64_t now_ns)
 
 const struct rs_pod *rs_pods_by_uid(const struct rs_pods *ps, struct str cgroup_uid)
 {
-	const struct rs_pod *p = rs_map_get(&ps->by_uid, rs_pods_key(cgroup_uid));
+	const struct rs_pod *p = rs_map_get(&ps->by_uid, uid_key(cgroup_uid));
 
 	return p && str_eq(p->cgroup_uid, cgroup_uid) ? p : NULL;
 }

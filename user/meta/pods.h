@@ -51,8 +51,6 @@ void rs_pods_list_end(struct rs_pods *ps, uint64_t now_ns);
 /* Forgets those that were deleted long ago. */
 void rs_pods_tick(struct rs_pods *ps, uint64_t now_ns);
 
-/* The key of a uid, never 0. */
-uint64_t rs_pods_key(struct str cgroup_uid);
 const struct rs_pod *rs_pods_by_uid(const struct rs_pods *ps, struct str cgroup_uid);
 /* ip: IPv4 in the first four bytes, the rest zero. */
 const struct rs_pod *rs_pods_by_ip(const struct rs_pods *ps, const uint8_t ip[16]);

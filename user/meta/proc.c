@@ -464,8 +464,8 @@ bool rs_procs_waits(struct rs_procs *ps, struct rs_proc *p, uint64_t now_ns)
 	return now_ns < p->wait_until_ns;
 }
 
-/* Asked again with the same facts: the process is learnt again if that changes what it is called. */
-void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p)
+/* Its facts, or the rules, have changed. The process is learnt again if that changes what it is called. */
+static void decide_again(struct rs_procs *ps, struct rs_proc *p)
 {
 	struct rs_decision old = p->decision;
 	bool traced;
@@ -494,7 +494,7 @@ void rs_procs_settle(struct rs_procs *ps, struct rs_proc *p)
 	f->k8s_namespace = f->k8s_namespace ? f->k8s_namespace : "";
 	if (f->nlabels < 0)
 		f->nlabels = 0;
-	rs_procs_decide(ps, p);
+	decide_again(ps, p);
 }
 
 void rs_procs_relearn(struct rs_procs *ps)
@@ -509,7 +509,7 @@ void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port, bool f
 {
 	if (ps->discover && ps->discover->needs & 1u << RS_RK_port &&
 	    rs_facts_add_port(&p->facts, port, far))
-		rs_procs_decide(ps, p);
+		decide_again(ps, p);
 }
 
 #define SDK_TICKS 8

@@ -124,8 +124,6 @@ struct rs_proc *rs_procs_find(const struct rs_procs *ps, uint32_t tgid);
 void rs_procs_port(struct rs_procs *ps, struct rs_proc *p, uint16_t port, bool far);
 /* Would this process, which is not known yet, be traced, as far as can be said now? */
 bool rs_procs_may_trace(struct rs_procs *ps, uint32_t tgid);
-/* Its facts, or the rules, have changed: asks them again. */
-void rs_procs_decide(struct rs_procs *ps, struct rs_proc *p);
 /* It is not traced, and something of it came all the same: now and then the kernel side is told again, which may have
  * had to forget it. */
 void rs_procs_stray(struct rs_procs *ps, struct rs_proc *p);

@@ -47,7 +47,8 @@ void rs_open_ahead(const struct rs_open *o)
 	__builtin_prefetch(o->buf + 64);
 }
 
-struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s)
+/* Copies s into the exchange's memory, cut at RS_PAIR_FIELD. */
+static struct str keep(struct rs_pair *p, struct rs_open *o, struct str s)
 {
 	char *to;
 
@@ -120,7 +121,7 @@ static uint8_t keep_fields(struct rs_pair *p, struct rs_open *o, const struct rs
 
 		if (m->fields[i].id < RS_F_PROTO)
 			continue;
-		s = rs_pair_keep(p, o, m->fields[i].value);
+		s = keep(p, o, m->fields[i].value);
 		if (s.ptr || !m->fields[i].value.len)
 			to[n++] = (struct rs_field){ m->fields[i].id, s };
 	}

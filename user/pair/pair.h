@@ -168,9 +168,6 @@ void rs_open_ahead(const struct rs_open *o);
 bool rs_pair_full(const struct rs_pair *p);
 struct rs_open *rs_pair_oldest(const struct rs_pair *p);
 
-/* Copies s into the exchange's memory, cut at RS_PAIR_FIELD. */
-struct str rs_pair_keep(struct rs_pair *p, struct rs_open *o, struct str s);
-
 /* The other end is called so; is_name: by a name server. Counts only once. */
 void rs_pair_peer(struct rs_open *o, struct str name, bool is_name);
 

@@ -122,7 +122,8 @@ static const struct {
 };
 #define EOS ((uint32_t)sizeof(symbols))
 
-long rs_hpack_huffman(struct str code, char *to, size_t max)
+/* RFC 7541 5.2: bytes of text, at most max, or -1: not Huffman code, or longer. */
+static long huffman(struct str code, char *to, size_t max)
 {
 	uint64_t bits = 0; /* not yet decoded, left-aligned, zeros behind them */
 	unsigned nbits = 0;
@@ -397,7 +398,7 @@ static bool string(struct str *in, struct rs_hpack_mem *mem, struct str *ret)
 	s = str_at(*in, 0, n);
 	*in = str_from(*in, n);
 	if (coded) {
-		len = rs_hpack_huffman(s, mem->pos, (size_t)(mem->end - mem->pos));
+		len = huffman(s, mem->pos, (size_t)(mem->end - mem->pos));
 		if (len < 0)
 			return false;
 		s = str_of(mem->pos, (size_t)len);

@@ -65,7 +65,4 @@ struct rs_hpack_mem {
 bool rs_hpack_decode(struct rs_hpack *h, struct str block, struct rs_hpack_mem *mem, rs_hpack_fn fn,
 		     void *arg);
 
-/* RFC 7541 5.2: bytes of text, at most max, or -1: not Huffman code, or longer. */
-long rs_hpack_huffman(struct str code, char *to, size_t max);
-
 #endif

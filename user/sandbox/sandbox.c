@@ -50,7 +50,8 @@ static int set_caps(const struct caps *c)
 	return syscall(SYS_capset, &h, d) ? -errno : 0;
 }
 
-uint64_t rs_sandbox_caps(void)
+/* The effective capabilities of the calling thread. */
+static uint64_t effective_caps(void)
 {
 	struct caps c;
 
@@ -195,7 +196,7 @@ static int filter(bool kills)
 void rs_sandbox_look(struct rs_sandbox *ret)
 {
 	*ret = (struct rs_sandbox){
-		.caps = rs_sandbox_caps(),
+		.caps = effective_caps(),
 		.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
 		.seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2,
 	};

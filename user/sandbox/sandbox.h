@@ -30,9 +30,6 @@ struct rs_sandbox {
 	int seccomp_err; /* -errno when there is no filter, though one was wanted */
 };
 
-/* The effective capabilities of the calling thread. */
-uint64_t rs_sandbox_caps(void);
-
 /* fn(arg) with this capability not in force: may it be given up? The rest is as before afterwards. */
 bool rs_sandbox_without(uint64_t caps, bool (*fn)(const void *arg), const void *arg);
 

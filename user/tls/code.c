@@ -154,7 +154,8 @@ static bool emulated(const ZydisDecodedInstruction *in, const struct rs_insn *i)
 	}
 }
 
-bool rs_insn_decode(const struct rs_elf_bytes *code, struct rs_insn *ret)
+/* The instruction at the start of code. False: there is none that can be decoded. */
+static bool decode(const struct rs_elf_bytes *code, struct rs_insn *ret)
 {
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction in;
@@ -180,7 +181,8 @@ static int64_t offset(uint32_t w, unsigned at, unsigned bits)
 	return (int64_t)((uint64_t)(w >> at) << (64 - bits)) >> (62 - bits);
 }
 
-bool rs_insn_decode(const struct rs_elf_bytes *code, struct rs_insn *ret)
+/* The instruction at the start of code. False: there is none that can be decoded. */
+static bool decode(const struct rs_elf_bytes *code, struct rs_insn *ret)
 {
 	uint32_t w;
 
@@ -223,7 +225,7 @@ int rs_code_read(const struct rs_elf_bytes *code, struct rs_code *ret)
 	struct rs_insn in;
 
 	*ret = (struct rs_code){ 0 };
-	while (rs_insn_decode(&at, &in)) {
+	while (decode(&at, &in)) {
 		if (!ret->v || ret->n == cap) {
 			struct rs_insn *v;
 

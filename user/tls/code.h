@@ -57,9 +57,6 @@ struct rs_code {
 	size_t n;
 };
 
-/* The instruction at the start of code. False: there is none that can be decoded. */
-bool rs_insn_decode(const struct rs_elf_bytes *code, struct rs_insn *ret);
-
 /* Decodes from the first byte on, one behind the other, until the end or what is no instruction. 0 or -errno;
  * ret->v is released by rs_code_release. */
 int rs_code_read(const struct rs_elf_bytes *code, struct rs_code *ret);

@@ -130,7 +130,8 @@ void rs_elf_close(struct rs_elf *e)
 	free(e);
 }
 
-void rs_elf_each_symbol(const struct rs_elf *e,
+/* Calls fn for every function defined here; false from fn ends it. */
+static void each_symbol(const struct rs_elf *e,
 			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size),
 			void *arg)
 {
@@ -185,7 +186,7 @@ size_t rs_elf_symbols(const struct rs_elf *e, struct rs_elf_sym *syms, size_t n)
 {
 	struct wanted w = { syms, n, 0 };
 
-	rs_elf_each_symbol(e, match, &w);
+	each_symbol(e, match, &w);
 	return w.found;
 }
 
@@ -211,7 +212,8 @@ uint64_t rs_elf_offset(const struct rs_elf *e, uint64_t va)
 	return s && s->exec && va - s->va + s->off < e->size ? va - s->va + s->off : UINT64_MAX;
 }
 
-struct rs_elf_bytes rs_elf_data(const struct rs_elf *e, uint64_t va, size_t max)
+/* At most max bytes from va on that the file has. */
+static struct rs_elf_bytes loaded(const struct rs_elf *e, uint64_t va, size_t max)
 {
 	const struct segment *s = segment_of(e, va);
 	struct rs_elf_bytes b = { .va = va };
@@ -231,14 +233,14 @@ struct rs_elf_bytes rs_elf_code(const struct rs_elf *e, uint64_t va, size_t max)
 {
 	const struct segment *s = segment_of(e, va);
 
-	return s && s->exec ? rs_elf_data(e, va, max) : (struct rs_elf_bytes){ 0 };
+	return s && s->exec ? loaded(e, va, max) : (struct rs_elf_bytes){ 0 };
 }
 
 struct rs_elf_bytes rs_elf_text(const struct rs_elf *e, unsigned i)
 {
 	for (unsigned k = 0; k < e->nseg; k++) {
 		if (e->seg[k].exec && i-- == 0)
-			return rs_elf_data(e, e->seg[k].va, SIZE_MAX);
+			return loaded(e, e->seg[k].va, SIZE_MAX);
 	}
 	return (struct rs_elf_bytes){ 0 };
 }

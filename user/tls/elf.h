@@ -39,18 +39,13 @@ void rs_elf_close(struct rs_elf *e);
 /* Fills in those of syms[n] that are functions defined here, from .symtab and .dynsym, in one pass.
  * Returns how many were found. */
 size_t rs_elf_symbols(const struct rs_elf *e, struct rs_elf_sym *syms, size_t n);
-/* Calls fn for every function defined here; false from fn ends it. */
-void rs_elf_each_symbol(const struct rs_elf *e,
-			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size),
-			void *arg);
-bool rs_elf_is_executable(
-	const struct rs_elf *e); /* ET_EXEC, or a PIE with an interpreter or DF_1_PIE */
+/* ET_EXEC, or a PIE with an interpreter or DF_1_PIE. */
+bool rs_elf_is_executable(const struct rs_elf *e);
 
 /* File offset of an address in a segment that is loaded to be executed, or UINT64_MAX. */
 uint64_t rs_elf_offset(const struct rs_elf *e, uint64_t va);
-/* At most max bytes from va on: code, or any loaded bytes that the file has. */
+/* At most max bytes of code from va on, as far as the file has them. */
 struct rs_elf_bytes rs_elf_code(const struct rs_elf *e, uint64_t va, size_t max);
-struct rs_elf_bytes rs_elf_data(const struct rs_elf *e, uint64_t va, size_t max);
 /* Executable segment number i, whole; len 0: there are no more. */
 struct rs_elf_bytes rs_elf_text(const struct rs_elf *e, unsigned i);
 struct rs_elf_bytes rs_elf_section(const struct rs_elf *e, const char *name);

@@ -66,8 +66,10 @@ bool rs_traceparent_parse(struct str header, struct rs_wire_ctx *ret)
 	return true;
 }
 
+/* The formats, one by one. False: not to be used; *ret is untouched. */
+
 /* openzipkin/b3-propagation. A lone decision ("0", "1", "d") has no ids. */
-bool rs_b3_parse(struct str header, struct rs_wire_ctx *ret)
+static bool b3_parse(struct str header, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_B3, .flags = RS_TRACE_SAMPLED };
 	struct str trace, h = str_cut(str_trim(header), '-', &trace);
@@ -125,7 +127,7 @@ static struct str jaeger_cut(struct str s, struct str *ret_head)
 	return str_from(s, s.len);
 }
 
-bool rs_jaeger_parse(struct str header, struct rs_wire_ctx *ret)
+static bool jaeger_parse(struct str header, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_JAEGER };
 	struct str trace, span, parent, flags;
@@ -164,7 +166,8 @@ static struct str list_member(struct str list, char sep, struct str key)
 	return found;
 }
 
-bool rs_sentry_parse(struct str header, struct str sampled, struct rs_wire_ctx *ret)
+/* sampled: baggage's sentry-sampled, or empty. */
+static bool sentry_parse(struct str header, struct str sampled, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_SENTRY, .flags = RS_TRACE_SAMPLED };
 	struct str h = str_trim(header), decision = str_from(h, 49);
@@ -182,7 +185,7 @@ bool rs_sentry_parse(struct str header, struct str sampled, struct rs_wire_ctx *
 }
 
 /* Members in any order; others (Self=, Lineage=) are passed over. A Root without a Parent names no span. */
-bool rs_xray_parse(struct str header, struct rs_wire_ctx *ret)
+static bool xray_parse(struct str header, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_XRAY, .flags = RS_TRACE_SAMPLED };
 	struct str root = list_member(header, ';', STR("root"));
@@ -228,8 +231,8 @@ static bool dd_priority(struct str s, int *ret)
 	return true;
 }
 
-bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority,
-		      struct str tags, struct rs_wire_ctx *ret)
+static bool datadog_parse(struct str trace_id, struct str parent_id, struct str priority,
+			  struct str tags, struct rs_wire_ctx *ret)
 {
 	struct rs_wire_ctx c = { .format = RS_PROP_DATADOG };
 	uint64_t trace, span;
@@ -288,21 +291,21 @@ static bool extract(enum rs_propagator format, const struct rs_msg *m, struct rs
 	case RS_PROP_TRACECONTEXT:
 		return rs_traceparent_parse(only(m, RS_F_TRACEPARENT), ret);
 	case RS_PROP_DATADOG:
-		return rs_datadog_parse(
+		return datadog_parse(
 			only(m, RS_F_DATADOG_TRACE_ID), only(m, RS_F_DATADOG_PARENT_ID),
 			only(m, RS_F_DATADOG_PRIORITY), only(m, RS_F_DATADOG_TAGS), ret);
 	case RS_PROP_B3:
-		return rs_b3_parse(only(m, RS_F_B3), ret);
+		return b3_parse(only(m, RS_F_B3), ret);
 	case RS_PROP_B3MULTI:
 		return b3multi_parse(only(m, RS_F_B3_TRACE_ID), only(m, RS_F_B3_SPAN_ID),
 				     only(m, RS_F_B3_SAMPLED), only(m, RS_F_B3_FLAGS), ret);
 	case RS_PROP_JAEGER:
-		return rs_jaeger_parse(only(m, RS_F_UBER_TRACE_ID), ret);
+		return jaeger_parse(only(m, RS_F_UBER_TRACE_ID), ret);
 	case RS_PROP_SENTRY:
-		return rs_sentry_parse(only(m, RS_F_SENTRY_TRACE),
-				       baggage_member(m, STR("sentry-sampled")), ret);
+		return sentry_parse(only(m, RS_F_SENTRY_TRACE),
+				    baggage_member(m, STR("sentry-sampled")), ret);
 	case RS_PROP_XRAY:
-		return rs_xray_parse(only(m, RS_F_AMZN_TRACE_ID), ret);
+		return xray_parse(only(m, RS_F_AMZN_TRACE_ID), ret);
 	case RS_PROP_COUNT:
 		break;
 	}

@@ -70,15 +70,8 @@ bool rs_context_other(const struct rs_propagators *p, const struct rs_msg *m,
 size_t rs_context_state(const struct rs_msg *m, const struct rs_wire_ctx *c,
 			char buf[RS_TRACE_STATE_MAX]);
 
-/* The formats, one by one. False: not to be used; *ret is untouched. */
+/* traceparent alone. False: not to be used; *ret is untouched. */
 bool rs_traceparent_parse(struct str header, struct rs_wire_ctx *ret);
-bool rs_b3_parse(struct str header, struct rs_wire_ctx *ret);
-bool rs_jaeger_parse(struct str header, struct rs_wire_ctx *ret);
-/* sampled: baggage's sentry-sampled, or empty. */
-bool rs_sentry_parse(struct str header, struct str sampled, struct rs_wire_ctx *ret);
-bool rs_xray_parse(struct str header, struct rs_wire_ctx *ret);
-bool rs_datadog_parse(struct str trace_id, struct str parent_id, struct str priority,
-		      struct str tags, struct rs_wire_ctx *ret);
 
 /* Is a tracestate header worth passing on? At most 32 members of key=value, as section 3.3 says. */
 bool rs_tracestate_valid(struct str header);
