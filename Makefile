@@ -342,10 +342,11 @@ check-k8s-names: all ## what spans say of pods of each kind, on a real Kubernete
 	$(Q)tests/k8s/real_node.py
 .PHONY: check-k8s check-k8s-names
 
-lint-light: $(BPF)/ringspan.bpf.c ## layers, banned calls, what nobody uses, header self-sufficiency, record padding, BPF for both architectures
+lint-light: $(BPF)/ringspan.bpf.c ## layers, banned calls, what nobody uses, what documents name, header self-sufficiency, record padding, BPF for both architectures
 	$(Q)tests/lint/check-layers
 	$(Q)tests/lint/check-source
 	$(Q)tests/lint/check-used
+	$(Q)tests/lint/check-docs
 	$(Q)tests/lint/check-headers $(CC) $(BASE)
 	$(Q)$(CC) -std=gnu17 -Ibpf -Wpadded -Werror=padded -fsyntax-only tests/lint/padding.c
 	$(Q)for a in x86 arm64; do $(CLANG) $(filter-out -D__TARGET_ARCH_% -Ivmlinux/%,$(BPF_CFLAGS)) -D__TARGET_ARCH_$$a \
