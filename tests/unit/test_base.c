@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/digits.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/str.h"
@@ -159,12 +160,59 @@ static void test_str(void **state)
 	assert_true(v == UINT64_MAX); /* untouched on failure */
 }
 
+static void test_digits(void **state)
+{
+	static const char
+		lower[] = "0123456789abcdef",
+		url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const struct {
+		struct str in, out;
+	} rows[] = {
+		{ STR(""), STR("") },
+		{ STR("a%20b%2C"), STR("a b,") },
+		{ STR("%c3%BC"), STR("\xc3\xbc") },
+		{ STR("%"), STR("%") },
+		{ STR("100%"), STR("100%") },
+		{ STR("%4"), STR("%4") },
+		{ STR("%%41"), STR("%A") },
+		{ STR("%g1%1g"), STR("%g1%1g") },
+		{ STR("%2541"), STR("%41") },
+	};
+	char out[16];
+
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		const char *at = c ? strchr(lower, c) : NULL, *b = c ? strchr(url, c) : NULL;
+		int low = at ? (int)(at - lower) : -1;
+		int any = c >= 'A' && c <= 'F' ? c - 'A' + 10 : low;
+
+		assert_int_equal(rs_hex_lower_digit((char)c), low);
+		assert_int_equal(rs_hex_digit((char)c), any);
+		assert_int_equal(rs_hex_byte((char[2]){ (char)c, '7' }),
+				 any < 0 ? -1 : any << 4 | 7);
+		assert_int_equal(rs_hex_byte((char[2]){ '7', (char)c }),
+				 any < 0 ? -1 : 7 << 4 | any);
+		assert_int_equal(rs_base64_digit((char)c), b	      ? (int)(b - url)
+							   : c == '+' ? 62
+							   : c == '/' ? 63
+								      : -1);
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t n = rs_percent_decode(rows[i].in, out, sizeof(out));
+
+		assert_true(str_eq(str_of(out, n), rows[i].out));
+	}
+	assert_int_equal(rs_percent_decode(STR("%41%42%43"), out, 2), 2);
+	assert_memory_equal(out, "AB", 2);
+	assert_int_equal(rs_percent_decode(STR("abc"), out, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),   cmocka_unit_test(test_map_bound),
-		cmocka_unit_test(test_arena), cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_str),
+		cmocka_unit_test(test_digits),	  cmocka_unit_test(test_map),
+		cmocka_unit_test(test_map_bound), cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_pool),	  cmocka_unit_test(test_str),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

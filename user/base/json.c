@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "digits.h"
+
 static bool fail_at(struct rs_json *j, const char *at, const char *why)
 {
 	if (!j->err) {
@@ -139,14 +141,11 @@ static bool hex4(const char *s, const char *end, uint32_t *ret)
 	if (end - s < 4)
 		return false;
 	for (int i = 0; i < 4; i++) {
-		char c = s[i];
+		int d = rs_hex_digit(s[i]);
 
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint32_t)(c - '0');
-		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
-			v = v << 4 | (uint32_t)((c | 32) - 'a' + 10);
-		else
+		if (d < 0)
 			return false;
+		v = v << 4 | (uint32_t)d;
 	}
 	*ret = v;
 	return true;

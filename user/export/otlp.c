@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/digits.h"
 #include "base/json.h"
 #include "export/jsoncut.h"
 
@@ -23,29 +24,6 @@ int rs_otlp_open(struct rs_exporter *e, const char *scheme, char *err, size_t si
 	if (c->otlp_endpoint)
 		return rs_exporter_endpoint(e, c->otlp_endpoint, RS_PATH_APPEND, scheme, err, size);
 	return rs_exporter_endpoint(e, e->ops->endpoint, RS_PATH_AUTO, scheme, err, size);
-}
-
-static int hex(char c)
-{
-	c = str_lower_char(c);
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static size_t percent_decode(struct str in, char *out, size_t room)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < in.len && n + 1 < room; i++) {
-		if (in.ptr[i] == '%' && i + 2 < in.len && hex(in.ptr[i + 1]) >= 0 &&
-		    hex(in.ptr[i + 2]) >= 0) {
-			out[n++] = (char)(hex(in.ptr[i + 1]) << 4 | hex(in.ptr[i + 2]));
-			i += 2;
-		} else {
-			out[n++] = in.ptr[i];
-		}
-	}
-	out[n] = 0;
-	return n;
 }
 
 /* "Bearer KEY": the key alone may turn up. */
@@ -85,8 +63,8 @@ void rs_otlp_headers(struct rs_send *s, bool lower)
 		name = str_trim(name);
 		if (!name.len)
 			continue;
-		percent_decode(name, key, sizeof(key));
-		percent_decode(str_trim(one), value, sizeof(value));
+		key[rs_percent_decode(name, key, sizeof(key) - 1)] = 0;
+		value[rs_percent_decode(str_trim(one), value, sizeof(value) - 1)] = 0;
 		for (char *p = key; lower && *p; p++)
 			*p = str_lower_char(*p);
 		if (first)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "export/otlp.h"
 
 enum grpc_code {
@@ -63,25 +64,14 @@ static void request(struct rs_send *s)
 	rs_otlp_headers(s, true);
 }
 
-static int base64(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
 static size_t decode_base64(struct str in, uint8_t *out, size_t room)
 {
 	uint32_t acc = 0;
 	int bits = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < in.len && base64(in.ptr[i]) >= 0; i++) {
-		acc = acc << 6 | (uint32_t)base64(in.ptr[i]);
+	for (size_t i = 0; i < in.len && rs_base64_digit(in.ptr[i]) >= 0; i++) {
+		acc = acc << 6 | (uint32_t)rs_base64_digit(in.ptr[i]);
 		bits += 6;
 		if (bits < 8)
 			continue;
@@ -93,26 +83,6 @@ static size_t decode_base64(struct str in, uint8_t *out, size_t room)
 	return n;
 }
 
-static int hex(char c)
-{
-	c = str_lower_char(c);
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static void copy_message(struct str in, char *out, size_t room)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < in.len && n + 1 < room; i++) {
-		int hi = i + 2 < in.len && in.ptr[i] == '%' ? hex(in.ptr[i + 1]) : -1;
-		int lo = hi >= 0 ? hex(in.ptr[i + 2]) : -1;
-
-		out[n++] = lo >= 0 ? (char)(hi << 4 | lo) : in.ptr[i];
-		i += lo >= 0 ? 2 : 0;
-	}
-	out[n] = 0;
-}
-
 /* In the headers of an answer without a message, else in the trailers. */
 static void header(struct rs_send *s, struct str name, struct str value)
 {
@@ -121,7 +91,8 @@ static void header(struct rs_send *s, struct str name, struct str value)
 	if (str_ieq(name, STR("grpc-status")) && str_u64(value, &code) && code < 1000)
 		s->grpc_status = (int)code;
 	else if (str_ieq(name, STR("grpc-message")))
-		copy_message(value, s->grpc_message, sizeof(s->grpc_message));
+		s->grpc_message[rs_percent_decode(value, s->grpc_message,
+						  sizeof(s->grpc_message) - 1)] = 0;
 	else if (str_ieq(name, STR("grpc-status-details-bin")))
 		s->grpc_details_len =
 			decode_base64(value, s->grpc_details, sizeof(s->grpc_details));

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/digits.h"
+
 #define ENV_MAX	  (128 * 1024) /* bytes of an environment that are looked at */
 #define VALUE_MAX RS_RES_VALUE_MAX
 
@@ -54,14 +56,6 @@ void rs_procs_release(struct rs_procs *ps)
 	rs_pool_release(&ps->pool);
 }
 
-static int hexval(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = str_lower_char(c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* OTEL_RESOURCE_ATTRIBUTES: key=value,key=value, values percent-encoded (OpenTelemetry specification,
  * resource SDK). A malformed member is left out; the others count. */
 static void add_resource_attrs(struct rs_res *r, struct str list)
@@ -69,7 +63,6 @@ static void add_resource_attrs(struct rs_res *r, struct str list)
 	while (list.len) {
 		struct str item, key, value;
 		char buf[VALUE_MAX];
-		size_t n = 0;
 
 		list = str_cut(list, ',', &item);
 		value = str_cut(item, '=', &key);
@@ -77,21 +70,7 @@ static void add_resource_attrs(struct rs_res *r, struct str list)
 		if (key.len == item.len || !key.len || key.len > 255)
 			continue;
 		value = str_trim(value);
-		for (size_t i = 0; i < value.len && n < sizeof(buf); i++) {
-			int hi = -1, lo = -1;
-
-			if (value.ptr[i] == '%' && i + 2 < value.len) {
-				hi = hexval(value.ptr[i + 1]);
-				lo = hexval(value.ptr[i + 2]);
-			}
-			if (hi >= 0 && lo >= 0) {
-				buf[n++] = (char)(hi << 4 | lo);
-				i += 2;
-			} else {
-				buf[n++] = value.ptr[i];
-			}
-		}
-		rs_res_named(r, key, str_of(buf, n));
+		rs_res_named(r, key, str_of(buf, rs_percent_decode(value, buf, sizeof(buf))));
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/digits.h"
 #include "base/json.h"
 #include "list.h"
 #include "read.h"
@@ -42,22 +43,13 @@ static void read_u32(struct reader *r, uint32_t *ret)
 		*ret = (uint32_t)v;
 }
 
-/* Enums are integers only; values this program does not know are kept as long as they fit. */
-/* Enums are open: any int32 is one. */
+/* Enums are numbers only, and open: any int32 is one. */
 static void read_enum(struct reader *r, uint8_t *ret)
 {
 	int32_t v;
 
 	if (rs_json_i32(&r->j, &v))
 		*ret = rs_otlp_enum(v);
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* An id of n bytes as hex; true: it is one. *ret_empty: there is none. */
@@ -69,26 +61,14 @@ static bool read_id(struct reader *r, uint8_t *id, size_t n, bool *ret_empty)
 	*ret_empty = !s.len;
 	if (s.len != 2 * n)
 		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		if (hex_digit(s.ptr[i]) < 0)
-			return false;
-	}
-	for (size_t i = 0; i < n; i++)
-		id[i] = (uint8_t)(hex_digit(s.ptr[2 * i]) << 4 | hex_digit(s.ptr[2 * i + 1]));
-	return true;
-}
+	for (size_t i = 0; i < n; i++) {
+		int byte = rs_hex_byte(s.ptr + 2 * i);
 
-static int base64_digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == '+' || c == '-')
-		return 62;
-	return c == '/' || c == '_' ? 63 : -1;
+		if (byte < 0)
+			return false;
+		id[i] = (uint8_t)byte;
+	}
+	return true;
 }
 
 static void read_base64(struct reader *r, struct rs_val *v)
@@ -115,7 +95,7 @@ static void read_base64(struct reader *r, struct rs_val *v)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		int d = base64_digit(s.ptr[i]);
+		int d = rs_base64_digit(s.ptr[i]);
 
 		if (d < 0) {
 			rs_json_fail(&r->j, "base64 with a character that does not belong there");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/json.h"
 #include "base/map.h"
 
@@ -285,14 +286,6 @@ static int on_open(struct script *s, const struct line *l)
 	return emit(s, &ev);
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The bytes of "text" or "hex"; none without either. */
 static int get_bytes(struct script *s, const struct line *l, struct str *ret)
 {
@@ -309,11 +302,12 @@ static int get_bytes(struct script *s, const struct line *l, struct str *ret)
 	if (!p)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->hex.len; i += 2) {
-		int hi = hex_digit(l->hex.ptr[i]), lo = hex_digit(l->hex.ptr[i + 1]);
+		int byte = rs_hex_byte(l->hex.ptr + i);
 
-		if (hi < 0 || lo < 0)
-			return bad(s, "\"hex\": digit %zu is not one", i + (hi < 0 ? 1 : 2));
-		p[i / 2] = (char)(hi << 4 | lo);
+		if (byte < 0)
+			return bad(s, "\"hex\": digit %zu is not one",
+				   i + (rs_hex_digit(l->hex.ptr[i]) < 0 ? 1 : 2));
+		p[i / 2] = (char)byte;
 	}
 	*ret = str_of(p, l->hex.len / 2);
 	return 0;
@@ -481,12 +475,12 @@ static int on_context(struct script *s, const struct line *l)
 		return bad(s, "\"context\": 32 digits, 16 and 2 are expected, with - between");
 	for (unsigned i = 0; i < 25; i++) {
 		size_t at = i < 16 ? 2 * i : i < 24 ? 33 + 2 * (i - 16) : 50;
-		int hi = hex_digit(hex.ptr[at]), lo = hex_digit(hex.ptr[at + 1]);
+		int byte = rs_hex_byte(hex.ptr + at);
 		uint8_t *to = i < 16 ? &ev.trace_id[i] : i < 24 ? &ev.span_id[i - 16] : &ev.flags;
 
-		if (hi < 0 || lo < 0)
+		if (byte < 0)
 			return bad(s, "\"context\": a character that is no digit");
-		*to = (uint8_t)(hi << 4 | lo);
+		*to = (uint8_t)byte;
 	}
 	return emit(s, &ev);
 }

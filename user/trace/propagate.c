@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "propagate.h"
 
-static int hex_digit(char c, bool upper)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return upper && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
+#include "base/digits.h"
 
 /*
  * Up to 2 * n digits into n bytes, zeros on the left. False when a digit is wrong, there are none or
@@ -21,7 +14,8 @@ static bool unhex(struct str s, bool upper, uint8_t *out, size_t n, bool *ret_an
 		return false;
 	memset(out, 0, n);
 	for (size_t i = 0; i < s.len; i++) {
-		int d = hex_digit(s.ptr[s.len - 1 - i], upper);
+		char c = s.ptr[s.len - 1 - i];
+		int d = upper ? rs_hex_digit(c) : rs_hex_lower_digit(c);
 
 		if (d < 0)
 			return false;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
+
 #define WHOLE	    (1ull << RS_SAMPLE_BITS)
 #define DIGITS	    14 /* of 56 bits */
 #define TH_DIGITS   4
@@ -93,14 +95,11 @@ static bool read_digits(struct str s, uint64_t *ret)
 	if (!s.len || s.len > DIGITS)
 		return false;
 	for (size_t i = 0; i < DIGITS; i++) {
-		char c = i < s.len ? s.ptr[i] : '0';
+		int d = i < s.len ? rs_hex_lower_digit(s.ptr[i]) : 0;
 
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (unsigned)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v << 4 | (unsigned)(c - 'a' + 10);
-		else
+		if (d < 0)
 			return false;
+		v = v << 4 | (unsigned)d;
 	}
 	*ret = v;
 	return true;
