@@ -66,7 +66,7 @@ endif
 # Sources: a new file is found, no list to edit.
 USER_SRC := $(wildcard user/*.c user/*/*.c)
 ENC_SRC  := $(wildcard encoders/*.c)
-ENC_ONCE := encoders/registry.c encoders/sink.c encoders/chunks.c encoders/wire_json.c encoders/sentry_facts.c encoders/sentry_units.c
+ENC_ONCE := encoders/registry.c encoders/sink.c encoders/chunks.c encoders/memo.c encoders/wire_json.c encoders/sentry_facts.c encoders/sentry_units.c
 LIB_SRC  := $(filter-out user/main.c,$(USER_SRC)) $(ENC_ONCE)
 # Encoders and their text pass are compiled once per SIMD level; encoders/registry.c picks one at start.
 LEVELLED := $(filter-out $(ENC_ONCE),$(ENC_SRC))

@@ -4,7 +4,8 @@
  *
  * An encoder is a file that defines one RS_ENCODER_OPS(name) and a line in encoders.def. Its files are
  * compiled once per SIMD level (Makefile: LEVELS); rs_encoder_new() picks the level once. It never
- * allocates: it writes to sinks, and keeps tables in `state`, which lives as long as the encoder.
+ * allocates: it writes to sinks, and keeps tables in `state`, which lives as long as the encoder. What it
+ * remembers of a resource it finds by the resource's id (trace/span.h).
  *
  * A call encodes spans from run->at on, until the batch ends or the message is full (opts.max_payload,
  * or the protocol's own rule, e.g. one transaction per envelope). Call until run->out.niov is 0:

@@ -10,11 +10,12 @@
  * own type; bytes are base64 text, what JSON has no number for is text ("NaN"). Members that are lists,
  * maps or status are always there. The payload ends without a newline after its last span.
  */
-#include "encoder.h"
+#include "memo.h"
 #include "wire_json.h"
 
 struct state {
 	struct rs_sink sink;
+	struct rs_memo resources;
 };
 
 static char *put_map(struct rs_sink *s, char *p, const struct rs_attr *a, uint32_t n,
@@ -133,12 +134,25 @@ static char *put_lists(struct rs_sink *s, char *p, const struct rs_span *span)
 	return p;
 }
 
-static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span,
+static char *put_resource(struct rs_sink *s, struct rs_memo *memo, char *p,
+			  const struct rs_resource *r)
+{
+	size_t from = rs_sink_pos(s, p);
+
+	if (rs_memo_put(memo, s, &p, r))
+		return p;
+	p = put_map(s, p, r->attrs.a, r->attrs.n, 0);
+	rs_memo_keep(memo, s, from, p, r);
+	return p;
+}
+
+static char *put_span(struct state *st, char *p, const struct rs_span *span,
 		      const struct rs_resource *resource)
 {
 	static const char *const kind[] = { "unspecified", "internal", "server",
 					    "client",	   "producer", "consumer" };
 	static const char *const code[] = { "unset", "ok", "error" };
+	struct rs_sink *s = &st->sink;
 
 	p = rs_sink_need(s, p, 256);
 	p = RS_LIT(p, "{\"trace_id\":\"");
@@ -166,16 +180,14 @@ static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span,
 	p = put_map(s, p, span->attrs.a, span->attrs.n, 0);
 	p = put_lists(s, p, span);
 	p = RS_LIT(p, ",\"resource\":");
-	p = put_map(s, p, resource->attrs.a, resource->attrs.n, 0);
+	p = put_resource(s, &st->resources, p, resource);
 	p = RS_LIT(p, "}\n");
 	return p;
 }
 
 static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
 {
-	struct state *st = e->state;
-
-	return put_span(&st->sink, p, at->span, &at->rs->resource);
+	return put_span(e->state, p, at->span, &at->rs->resource);
 }
 
 static int encode(struct rs_encoder *e, struct rs_encode *run)
@@ -208,10 +220,22 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 	return 0;
 }
 
+static int init(struct rs_encoder *e)
+{
+	return rs_memo_init(&((struct state *)e->state)->resources);
+}
+
+static void release(struct rs_encoder *e)
+{
+	rs_memo_release(&((struct state *)e->state)->resources);
+}
+
 RS_ENCODER_OPS(json) = {
 	.name = "json",
 	.content_type = "application/x-ndjson",
 	.suffix = "json",
 	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
 	.encode = encode,
 };

@@ -3,12 +3,13 @@
  * otlp_json — opentelemetry-proto 1.x TracesData in OTLP's JSON mapping: hex ids, 64-bit integers as
  * strings, enums as integers, fields with default values left out, members of AnyValue always written.
  */
-#include "encoder.h"
+#include "memo.h"
 #include "wire_json.h"
 
 struct state {
 	struct rs_sink sink;
 	struct rs_json_second second;
+	struct rs_memo resources;
 };
 
 /* The end of a list: the comma after its last element is taken back. */
@@ -303,20 +304,32 @@ static char *put_span(struct rs_sink *s, char *p, const struct rs_span *span,
 	return p;
 }
 
-/* {"resource":{…},"scopeSpans":[ */
-static char *open_resource(struct rs_sink *s, char *p, const struct rs_resource_spans *rs)
+/* "resource":{…}, */
+static char *put_resource(struct rs_sink *s, struct rs_memo *memo, char *p,
+			  const struct rs_resource *r)
 {
-	size_t at;
+	size_t from = rs_sink_pos(s, p), at;
+
+	if (rs_memo_put(memo, s, &p, r))
+		return p;
+	p = RS_LIT(p, "\"resource\":");
+	p = open_object(p, &at, s);
+	p = put_attr_fields(s, p, &r->attrs);
+	p = close_object(p, at, s);
+	*p++ = ',';
+	rs_memo_keep(memo, s, from, p, r);
+	return p;
+}
+
+/* {"resource":{…},"scopeSpans":[ */
+static char *open_resource(struct state *st, char *p, const struct rs_resource_spans *rs)
+{
+	struct rs_sink *s = &st->sink;
 
 	p = rs_sink_need(s, p, 0);
 	*p++ = '{';
-	if (!rs->no_resource) {
-		p = RS_LIT(p, "\"resource\":");
-		p = open_object(p, &at, s);
-		p = put_attr_fields(s, p, &rs->resource.attrs);
-		p = close_object(p, at, s);
-		*p++ = ',';
-	}
+	if (!rs->no_resource)
+		p = put_resource(s, &st->resources, p, &rs->resource);
 	return RS_LIT(p, "\"scopeSpans\":[");
 }
 
@@ -357,7 +370,8 @@ static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_curso
 
 static int encode(struct rs_encoder *e, struct rs_encode *run)
 {
-	struct rs_sink *s = &((struct state *)e->state)->sink;
+	struct state *st = e->state;
+	struct rs_sink *s = &st->sink;
 	char *p = rs_sink_open(s, e->pool, e->opts.max_payload);
 	bool full = false;
 	uint32_t n = 0;
@@ -367,7 +381,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 	p = RS_LIT(p, "{\"resourceSpans\":[");
 	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full;
 	     rs = rs->next) {
-		p = open_resource(s, p, rs);
+		p = open_resource(st, p, rs);
 		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
 		     ss = ss->next) {
 			p = open_scope(s, p, ss);
@@ -393,10 +407,22 @@ fail:
 	return s->err ? s->err : -ENOBUFS;
 }
 
+static int init(struct rs_encoder *e)
+{
+	return rs_memo_init(&((struct state *)e->state)->resources);
+}
+
+static void release(struct rs_encoder *e)
+{
+	rs_memo_release(&((struct state *)e->state)->resources);
+}
+
 RS_ENCODER_OPS(otlp_json) = {
 	.name = "otlp-json",
 	.content_type = "application/json",
 	.suffix = "json",
 	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
 	.encode = encode,
 };

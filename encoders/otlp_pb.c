@@ -5,8 +5,7 @@
  *
  * Field numbers stand beside the tags: common.proto, resource.proto and trace.proto of opentelemetry/proto.
  */
-#include "encoder.h"
-#include "text.h"
+#include "memo.h"
 #include "wire_pb.h"
 
 /* Messages by how long they tend to be; each kind remembers the bytes its last length took. */
@@ -28,6 +27,7 @@ enum kind {
 struct state {
 	struct rs_sink sink;
 	uint8_t width[KIND_COUNT];
+	struct rs_memo resources;
 };
 
 /* The cursor's companions, in registers once everything is inlined. */
@@ -332,17 +332,21 @@ static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_curso
 	return put_span(&c, p, at->span);
 }
 
-static char *put_resource(const struct ctx *c, char *p, const struct rs_resource_spans *rs)
+static char *put_resource(const struct ctx *c, struct rs_memo *memo, char *p,
+			  const struct rs_resource_spans *rs)
 {
+	size_t at = rs_sink_pos(c->s, p);
 	struct rs_pb_msg m;
 	uint32_t dropped;
 
-	if (rs->no_resource)
+	if (rs->no_resource || rs_memo_put(memo, c->s, &p, &rs->resource))
 		return p;
 	p = OPEN(c, p, 1, KIND_RESOURCE, &m);
 	p = put_attrs(c, p, 1, &rs->resource.attrs, &dropped);
 	p = put_u32(p, 2, dropped);
-	return CLOSE(c, p, KIND_RESOURCE, &m);
+	p = CLOSE(c, p, KIND_RESOURCE, &m);
+	rs_memo_keep(memo, c->s, at, p, &rs->resource);
+	return p;
 }
 
 static char *put_scope(const struct ctx *c, char *p, const struct rs_scope_spans *ss)
@@ -375,7 +379,7 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 	     rs = rs->next) {
 		p = rs_sink_need(c.s, p, 0);
 		p = OPEN(&c, p, 1, KIND_RESOURCE_SPANS, &rs_msg);
-		p = put_resource(&c, p, rs);
+		p = put_resource(&c, &st->resources, p, rs);
 		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
 		     ss = ss->next) {
 			p = rs_sink_need(c.s, p, 0);
@@ -405,10 +409,22 @@ fail:
 	return c.s->err ? c.s->err : -ENOBUFS;
 }
 
+static int init(struct rs_encoder *e)
+{
+	return rs_memo_init(&((struct state *)e->state)->resources);
+}
+
+static void release(struct rs_encoder *e)
+{
+	rs_memo_release(&((struct state *)e->state)->resources);
+}
+
 RS_ENCODER_OPS(otlp_pb) = {
 	.name = "otlp-proto",
 	.content_type = "application/x-protobuf",
 	.suffix = "pb",
 	.state_size = sizeof(struct state),
+	.init = init,
+	.release = release,
 	.encode = encode,
 };

@@ -312,7 +312,7 @@ static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod 
 	p->service = rs_res_get(&r, RS_K_SERVICE_NAME);
 	p->resource.attrs = (struct rs_attrs){ .a = rs_res_copy(&r), .dropped = r.dropped };
 	p->resource.attrs.n = p->resource.attrs.a ? r.n : 0;
-	p->origin = ++ps->next_origin;
+	p->resource.id = ++ps->next_id;
 }
 
 static void read_container(struct rs_procs *ps, struct rs_proc *p)

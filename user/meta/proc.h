@@ -4,7 +4,7 @@
  *
  * A process is known by its thread group id and start time (pids are reused). It is learnt at first
  * sight, from the record and, when live, from /proc, and learnt again after exec. Its resource stays
- * the same between, named by `origin`: a number that no other resource of this agent ever has.
+ * the same between, and resource.id is then a number that no other resource of this agent ever has.
  * A process that is not traced is only looked at as far as the rules of discovery ask.
  * Bounded: when the table is full a process unheard of for about the longest gives way (counted).
  * Not thread-safe. Strings and attributes live until the process is learnt again or forgotten.
@@ -43,13 +43,11 @@ struct rs_proc {
 	struct rs_resource resource;
 	/* Of the batch under construction (see trace/assemble.c): */
 	uint64_t batch_serial;
-	struct rs_resource_spans *batch_resource; /* borrows from `resource` */
-	struct rs_scope_spans *batch_group;
+	struct rs_scope_spans *batch_group; /* under one that borrows from `resource` */
 
 	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
 	uint64_t cgroup;   /* cgroup v2 id when it was first seen; 0: not known */
 	char comm[16];
-	uint64_t origin;
 	const char *rule_service; /* that rules give it, as last composed; NULL: none */
 	struct rs_facts facts;	  /* what rules ask for; texts in arena */
 	struct rs_list conns;	  /* rs_conn.of_proc: connections it used last */
@@ -74,7 +72,7 @@ struct rs_procs {
 	struct rs_map by_tgid;
 	struct rs_pool pool;
 	struct rs_list lru; /* nearly in the order in which they were last heard of */
-	uint64_t next_origin;
+	uint64_t next_id; /* of a resource */
 	bool live; /* read /proc */
 	struct rs_counters *n;
 	/* Called when a process is found to publish its threads' active span. May be NULL. */

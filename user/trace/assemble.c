@@ -89,18 +89,20 @@ static struct rs_scope_spans *group(struct rs_batch *b, struct rs_proc *proc)
 	ss->scope.version = RS_SPAN_STR(RS_VERSION);
 	ss->schema_url = rs->schema_url;
 	proc->batch_serial = b->serial;
-	proc->batch_resource = rs;
 	proc->batch_group = ss;
 	return ss;
 }
 
 int rs_trace_part(struct rs_batch *b, struct rs_proc *proc)
 {
+	struct rs_resource_spans *rs = b->first;
+
 	if (proc->batch_serial != b->serial)
 		return 0;
 	proc->batch_serial = 0;
-	return copy_resource(&b->arena, &proc->batch_resource->resource,
-			     &proc->batch_resource->resource);
+	while (rs->first != proc->batch_group)
+		rs = rs->next;
+	return copy_resource(&b->arena, &rs->resource, &rs->resource);
 }
 
 /* Whom the other node's agent calls the client's span. Not where the client was met on this node. */

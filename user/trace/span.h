@@ -137,6 +137,8 @@ struct rs_scope_spans {
 
 struct rs_resource {
 	struct rs_attrs attrs;
+	/* Two of one id have the same attributes, in all batches that an encoder sees. 0: nothing is known of it. */
+	uint64_t id;
 };
 
 struct rs_resource_spans {
