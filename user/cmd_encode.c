@@ -195,6 +195,8 @@ int rs_cmd_encode(struct rs_config *cfg)
 	if (!err)
 		err = parse(path ? path : "standard input", cfg->from, in, &batch);
 	free((char *)in.ptr);
+	if (!err && !batch.nspans)
+		rs_warn("%s: no spans in it", path ? path : "standard input");
 	if (!err)
 		err = encode(cfg, &batch);
 	rs_batch_release(&batch);

@@ -77,8 +77,11 @@ static int read_file(struct replay *r, FILE *f, const char *name)
 		rs_error("cannot read %s: %s", name, strerror(errno));
 		return RS_EXIT_FAILED;
 	}
-	if (c != EOF)
-		ungetc(c, f);
+	if (c == EOF) {
+		rs_warn("%s: empty", name);
+		return RS_EXIT_OK;
+	}
+	ungetc(c, f);
 	if (c == 'R')
 		rc = rs_tev_read(f, &r->pl.trace.wall_offset, on_record, r, err, sizeof(err));
 	else

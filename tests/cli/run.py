@@ -366,6 +366,14 @@ def test_script():
         fails(ringspan("replay", d("cut.tev", "RINGSPAN")), 1, "cut.tev")
 
 
+def test_nothing_in_it():
+    """A file without spans is no mistake; that it is the wrong file should not stay unsaid."""
+    with Dir() as d:
+        for command in (("replay", d("empty", "")), ("encode", "--to", "zipkin", d("other.json", '{"a": 1}\n{"b": []}\n'))):
+            done = ringspan(*command)
+            expect(done.returncode == 0 and not done.stdout and command[-1] in done.stderr, done)
+
+
 def test_replay_text():
     with Dir() as d:
         done = ringspan("replay", d("s.jsonl", SCRIPT))

@@ -51,8 +51,10 @@ def wait_fed(process):
     raise Failure("feed has ended")
 
 
-def result(process, timeout=120):
+def result(process, timeout=120, said=None):
     _, err = process.communicate(timeout=timeout)
+    if said is not None:
+        said += [x for x in err.splitlines() if x.startswith("ringspan: ")]
     expect(process.returncode == 0, f"feed ended with {process.returncode}: {err[-2000:]}")
     expect(SECRET not in err, "the secret is shown")
     lines = [x for x in err.splitlines() if x.startswith('{"produced"')]
@@ -135,9 +137,11 @@ def case_down():
     p = start(n, rate, "--exporter", f"otlp-http={URL}", "--drain-time", "30s")
     time.sleep(DOWN)
     server = Server(PORT)
-    report = result(p)
+    said = []
+    report = result(p, said=said)
     e = all_sent(server, report, n)
     expect(e["retried"] > 0, "nothing was retried")
+    expect(len(said) == 2 and "Couldn't connect" in said[0] and "works again" in said[1], said)
     expect(report["stall_ms"] < 500 * DOWN, f"feeding stood still for {report['stall_ms']} ms")
     server.close()
 

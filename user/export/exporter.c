@@ -198,6 +198,8 @@ static void conclude(struct rs_exporter *e, struct rs_item *it, struct rs_verdic
 			v->rejected = it->spans;
 		e->sent += it->spans - v->rejected;
 		e->lost[RS_LOSS_REJECTED] += v->rejected;
+		if (e->failures && e->told_ns > e->last_ok_ns)
+			rs_info("exporter %s, %s: works again", e->ops->name, e->target);
 		e->last_ok_ns = rs_clock_mono();
 		if (*v->why)
 			note_error(e, v->why);

@@ -104,7 +104,7 @@ int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
 	r = rs_kernel_btf_read(&btf);
 	if (r)
 		return rs_kernel_explain(err, r, "read /sys/kernel/btf/vmlinux",
-					 "the kernel must be built with CONFIG_DEBUG_INFO_BTF");
+					 "made by CONFIG_DEBUG_INFO_BTF");
 	k = calloc(1, sizeof(*k));
 	if (!k) {
 		r = -ENOMEM;
