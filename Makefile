@@ -223,7 +223,7 @@ run-fuzz: $(FUZZ:%=$(B)/fuzz/%)
 # In steps: what pkg-config says is known only after the packages are there.
 check: ## install what is missing, then all tests (root; live tests load BPF programs)
 	$(Q)deploy/install-deps build test
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory -j"$$(nproc)" all
 	$(Q)tests/check
 check-golden: all ## event scripts through replay, compared with the expected spans; no root
 	$(Q)python3 tests/golden/run.py $(T)
@@ -361,7 +361,7 @@ deps-test: ## install what the build and the tests need (root)
 
 run: ## install what is missing, build, and trace this node live (root; ARGS=…)
 	$(Q)deploy/install-deps build
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory -j"$$(nproc)" all
 	$(Q)build/ringspan trace $(ARGS)
 
 # Versions of clang-format differ in what they make of the same rules: one is pinned.
