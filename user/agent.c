@@ -286,9 +286,8 @@ static int start(struct rs_agent *a)
 		return RS_EXIT_FAILED;
 	}
 	rs_agent_bind_kernel(a);
-	rc = rs_agent_first_settings(a);
-	if (!rc)
-		rc = rs_agent_open_control(a);
+	rs_agent_first_settings(a);
+	rc = rs_agent_open_control(a);
 	if (!rc)
 		rc = rs_agent_open_output(a);
 	if (!rc && !a->record)
@@ -375,9 +374,15 @@ static void release(struct rs_agent *a)
 
 int rs_agent_capture(struct rs_config *cfg)
 {
-	struct rs_agent *a = calloc(1, sizeof(*a));
+	struct rs_agent *a;
+	char err[512];
 	int rc;
 
+	if (rs_settings_check(cfg, err, sizeof(err))) {
+		rs_error("%s", err);
+		return RS_EXIT_USAGE;
+	}
+	a = calloc(1, sizeof(*a));
 	if (!a) {
 		rs_error("out of memory");
 		return RS_EXIT_FAILED;

@@ -114,8 +114,8 @@ int rs_agent_open_control(struct rs_agent *a);
 
 /* -- agent_reload.c -- */
 
-/* At the start: what a reload may change later. Returns enum rs_exit. */
-int rs_agent_first_settings(struct rs_agent *a);
+/* At the start: what a reload may change later. */
+void rs_agent_first_settings(struct rs_agent *a);
 /* Reads the config again and applies it. Logs what came of it. */
 void rs_agent_reload(struct rs_agent *a);
 

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Of what a reload can change: what the pipeline is told. Returns what --redact… said wrongly, or nothing. */
-static struct str set_pipeline(struct rs_agent *a, const struct rs_config *cfg)
+/* Of what a reload can change: what the pipeline is told. rs_settings_check has passed it. */
+static void set_pipeline(struct rs_agent *a, const struct rs_config *cfg)
 {
 	struct str unknown = rs_trace_configure(&a->pl.trace, cfg);
 
@@ -21,7 +21,7 @@ static struct str set_pipeline(struct rs_agent *a, const struct rs_config *cfg)
 				cfg->sampler_arg);
 		a->pl.procs.extra = str_c(cfg->resource_attributes);
 	}
-	return rs_trace_redact(&a->pl.trace, cfg);
+	(void)rs_trace_redact(&a->pl.trace, cfg);
 }
 
 /* What may change while the agent runs. cfg stays until the next call. */
@@ -32,7 +32,7 @@ static void apply(void *arg, const struct rs_config *cfg)
 	rs_sampler_release(&a->sampler);
 	for (int i = 0; i < cfg->nwarnings; i++)
 		rs_warn("%s", cfg->warnings[i]);
-	(void)set_pipeline(a, cfg); /* was looked at before (rs_settings_check) */
+	set_pipeline(a, cfg);
 	rs_log_set_level((enum rs_log_level)cfg->log_level);
 	a->pl.o.request_timeout_ns = cfg->request_timeout;
 	rs_agent_tell_ports(a);
@@ -49,17 +49,12 @@ static int move(void *arg, const struct rs_config *cfg, char *err, size_t size)
 	return rs_exporters_move(&a->exporters, cfg, err, size);
 }
 
-int rs_agent_first_settings(struct rs_agent *a)
+void rs_agent_first_settings(struct rs_agent *a)
 {
-	struct str unknown = set_pipeline(a, a->cfg);
-
+	set_pipeline(a, a->cfg);
 	a->reload = (struct rs_reload){ .start = a->cfg, .apply = apply, .arg = a };
 	if (a->cfg->command == RS_CMD_run)
 		a->reload.move = move;
-	if (!unknown.len)
-		return RS_EXIT_OK;
-	rs_error(RS_REDACT_REFUSED, STR_ARG(unknown));
-	return RS_EXIT_USAGE;
 }
 
 void rs_agent_reload(struct rs_agent *a)

@@ -13,7 +13,7 @@ int rs_cmd_check_config(const struct rs_config *cfg)
 	char err[512];
 
 	if (rs_settings_check(cfg, err, sizeof(err))) {
-		rs_error("%s%s%s", cfg->config ? cfg->config : "", cfg->config ? ": " : "", err);
+		rs_error("%s", err);
 		return RS_EXIT_USAGE;
 	}
 	printf("%s: ok\n", cfg->config ? cfg->config : "flags and environment");

@@ -68,24 +68,70 @@ static const bool moves[RS_O_COUNT] = {
 	[RS_O_retry_for] = true,
 };
 
+static int check_redaction(const struct rs_config *cfg, char *err, size_t size)
+{
+	const struct rs_redact_lists lists = {
+		.query = cfg->redact_query,
+		.drop = cfg->drop_attribute,
+		.request = cfg->capture_request_header,
+		.response = cfg->capture_response_header,
+	};
+	const char *const all[] = { lists.query, lists.drop, lists.request, lists.response };
+	const char *of = NULL;
+	struct rs_redact redact;
+	struct str wrong = rs_redact_init(&redact, &lists);
+
+	if (!wrong.len)
+		return 0;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i] && wrong.ptr >= all[i] && wrong.ptr < all[i] + strlen(all[i]))
+			of = all[i];
+	}
+	return rs_config_wrong(cfg, of, err, size, RS_REDACT_REFUSED, STR_ARG(wrong));
+}
+
+/* KEY=VALUE,… The values may be secret. */
+static int check_pairs(const struct rs_config *cfg, enum rs_option_id id, const char *list,
+		       char *err, size_t size)
+{
+	struct str rest = str_c(list), one, key;
+
+	while (rest.len && cfg->source[id] != RS_FROM_OTEL) {
+		rest = str_cut(rest, ',', &one);
+		one = str_trim(one);
+		str_cut(one, '=', &key);
+		if (one.len && (key.len == one.len || !str_trim(key).len))
+			return rs_config_wrong(cfg, list, err, size,
+					       "it is written KEY=VALUE, with commas between");
+	}
+	return 0;
+}
+
+static int check_propagators(const struct rs_config *cfg, char *err, size_t size)
+{
+	struct rs_propagators p;
+	struct str unknown;
+
+	if (cfg->source[RS_O_propagators] == RS_FROM_OTEL ||
+	    rs_propagators_parse(str_c(cfg->propagators), &p, &unknown))
+		return 0;
+	return rs_config_wrong(cfg, cfg->propagators, err, size,
+			       "'%.*s' is no propagator; there are: %s,baggage,none",
+			       STR_ARG(unknown), rs_options[RS_O_propagators].def);
+}
+
 int rs_settings_check(const struct rs_config *cfg, char *err, size_t size)
 {
-	struct rs_redact redact;
-	struct str unknown =
-		rs_redact_init(&redact, &(struct rs_redact_lists){
-						.query = cfg->redact_query,
-						.drop = cfg->drop_attribute,
-						.request = cfg->capture_request_header,
-						.response = cfg->capture_response_header,
-					});
+	char why[256];
 
-	if (unknown.len) {
-		snprintf(err, size, RS_REDACT_REFUSED, STR_ARG(unknown));
+	if (check_redaction(cfg, err, size) || check_propagators(cfg, err, size) ||
+	    check_pairs(cfg, RS_O_otlp_headers, cfg->otlp_headers, err, size) ||
+	    check_pairs(cfg, RS_O_resource_attributes, cfg->resource_attributes, err, size) ||
+	    rs_k8s_check(cfg, err, size))
 		return -EINVAL;
-	}
-	if ((cfg->listen && rs_page_check(cfg->listen, err, size)) || rs_k8s_check(cfg, err, size))
-		return -EINVAL;
-	return rs_exporters_check(cfg, err, size);
+	if (cfg->listen && rs_page_check(cfg->listen, why, sizeof(why)))
+		return rs_config_wrong(cfg, cfg->listen, err, size, "%s", why);
+	return cfg->command == RS_CMD_run ? rs_exporters_check(cfg, err, size) : 0;
 }
 
 /* -- what has changed -- */

@@ -198,7 +198,7 @@ def test_unknown_words():
     fails(ringspan("status", "extra"), 2, "unexpected argument 'extra'")
     fails(ringspan("status", "--", "ls"), 2, "ringspan trace -- CMD")
     fails(ringspan("status", "--json", "--dump"), 2, "exclude each other")
-    fails(ringspan("run", "--exporter", "fiel"), 2, "unknown exporter 'fiel'", " file")
+    fails(ringspan("run", "--exporter", "fiel"), 2, "unknown exporter 'fiel'", "'file'")
     fails(ringspan("run", "--exporter", "file"), 2, "--file FILE")
     fails(ringspan("record"), 2, "-o FILE")
     fails(ringspan("check", env={"RINGSPAN_CAPTURE": "x"}), 2, "RINGSPAN_CAPTURE", "'x'")
@@ -299,7 +299,7 @@ def test_config_check():
                 ("export:\n  exporter: zipkn\n", ("unknown exporter 'zipkn'", "zipkin")),
                 ("spans:\n  drop-attribute: no.such.key\n", ("no.such.key",)),
                 ("spans:\n  capture-request-header: 'a b'\n", ("'a b' is no",)),
-                ("listen: 99999\n", ("--listen 99999",)),
+                ("listen: 99999\n", ("'99999' is not PORT",)),
                 ("sampling: {sampler-arg: 7}\n", (":1:25: sampler-arg: '7'",)),
                 ("discovery:\n  include:\n    - exe: '['\n", (":3:12: exe: '[' is no glob",)),
                 ("export:\n\tfile: x\n", (":2:1: there is a tab",)),
@@ -325,6 +325,36 @@ def test_config_check():
         expect(done.returncode == 0 and "--exclude: user: there is no user" in done.stderr, done)
         fails(ringspan("config"), 2, "config check FILE")
         fails(ringspan("config", "show"), 2, "config check FILE")
+
+
+def test_config_meaning():
+    """What only the users of a value know to be wrong says where it stands too, whichever way it came."""
+    with Dir() as d:
+        for text, why in (
+                ("export:\n  exporter: otpl-http\n", "2:13: exporter: unknown exporter 'otpl-http'; did you mean 'otlp-http'?"),
+                ("exporter: file=x,file=y\n", "1:11: exporter: exporter file is given twice"),
+                ("endpoint: 'ht!tp:/ x'\n", "1:11: endpoint: exporter otlp-http: the endpoint is no URL"),
+                ("export:\n  otlp:\n    endpoint: ftp://x\n", "3:15: endpoint: exporter otlp-http: the endpoint"),
+                ("exporter: zipkin=ftp://x\n", "1:11: exporter: exporter zipkin: the endpoint"),
+                ("exporter: sentry\nsentry-dsn: http://x\n", "2:13: dsn: exporter sentry: the DSN is not of the form"),
+                ("otlp-headers: secret\n", "1:15: headers: it is written KEY=VALUE"),
+                ("resource-attributes: a=b,=c\n", "1:22: resource-attributes: it is written KEY=VALUE"),
+                ("propagators: tracecontxt\n", "1:14: propagators: 'tracecontxt' is no propagator"),
+                ("redact-query: a\ndrop-attribute: b.c\n", "2:17: drop-attribute: redaction: 'b.c'"),
+                ("listen: '1.2.3.4.5:80'\n", "1:9: listen: '1.2.3.4.5:80' is not PORT")):
+            d("c.yaml", text)
+            done = ringspan("config", "check", d("c.yaml"))
+            fails(done, 2, f"c.yaml:{why}")
+            expect("secret" not in done.stderr, done.stderr)
+        fails(ringspan("run", "--exporter", "zipkim", "--check-config"), 2, "--exporter: unknown exporter 'zipkim'")
+        fails(ringspan("run", "--check-config", env={"RINGSPAN_LISTEN": "x"}), 2, "RINGSPAN_LISTEN: 'x' is not PORT")
+        # Many programs read these: what is wrong in them stops none.
+        done = ringspan("run", "--check-config", env={"OTEL_PROPAGATORS": "x", "OTEL_RESOURCE_ATTRIBUTES": "x"})
+        expect(done.returncode == 0, done.stderr)
+        done = ringspan("run", "--check-config", env={"RINGSPAN_QUEUE_SPAN": "5", "RINGSPAN_SERVICE_HOST": "10.0.0.1",
+                                                      "RINGSPAN_PORT_4318_TCP": "tcp://10.0.0.1:4318"})
+        expect(done.returncode == 0 and re.fullmatch(r".*warning: RINGSPAN_QUEUE_SPAN: .*'RINGSPAN_QUEUE_SPANS'.*\n", done.stderr),
+               done.stderr)
 
 
 def test_config_sample():
@@ -717,9 +747,9 @@ def test_certificate_files():
         for option in ("tls-ca", "tls-cert", "tls-key", "k8s-ca"):
             for file, why in ((d("none.pem"), "No such file"), (d("empty.pem"), "there is no PEM in it"),
                               (os.path.dirname(d("x")), "not a regular file")):
-                fails(ringspan("run", f"--{option}", file, "--check-config"), 2, f"--{option} {file}: {why}")
+                fails(ringspan("run", f"--{option}", file, "--check-config"), 2, f"--{option}: {file}: {why}")
                 d("c.yaml", f"{option}: {file}\n")
-                fails(ringspan("config", "check", d("c.yaml")), 2, f"--{option} {file}: {why}")
+                fails(ringspan("config", "check", d("c.yaml")), 2, f"c.yaml:1:{len(option) + 3}: {option[4:]}: {file}: {why}")
         d("c.yaml", "port: 1\n")
         if not can_capture():
             return

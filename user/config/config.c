@@ -300,6 +300,38 @@ void rs_option_replace(struct rs_config *cfg, enum rs_option_id id, enum rs_conf
 		*(uint32_t *)member(cfg, o) = 0;
 }
 
+int rs_config_wrong(const struct rs_config *cfg, const char *value, char *err, size_t size,
+		    const char *fmt, ...)
+{
+	const char *where = NULL;
+	va_list ap;
+	int n = 0;
+
+	for (int id = 0; value && id < RS_O_COUNT; id++) {
+		const struct rs_option *o = &rs_options[id];
+
+		if (o->type == RS_OT_STR &&
+		    *(const char *const *)((const char *)cfg + o->offset) == value)
+			where = cfg->where[id];
+	}
+	if (where)
+		n = snprintf(err, size, "%s: ", where);
+	va_start(ap, fmt);
+	if (n >= 0 && (size_t)n < size)
+		vsnprintf(err + n, size - (size_t)n, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* Texts of the arena; without memory for one, errors say less. */
+static const char *kept(struct rs_config *cfg, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *own = rs_arena_alloc(&cfg->arena, n);
+
+	return own ? memcpy(own, text, n) : NULL;
+}
+
 int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_source from,
 		  const char *where, const char *value)
 {
@@ -341,8 +373,10 @@ int rs_option_set(struct rs_config *cfg, enum rs_option_id id, enum rs_config_so
 		err = add_element(cfg, o, where, v);
 		break;
 	}
-	if (!err)
+	if (!err) {
 		cfg->source[id] = (uint8_t)from;
+		cfg->where[id] = from == RS_FROM_DEFAULT ? NULL : kept(cfg, where);
+	}
 	return err;
 }
 
@@ -553,6 +587,42 @@ bool rs_option_flag_only(const struct rs_config *cfg, enum rs_option_id id)
 	       (cfg->command == RS_CMD_status && rs_option_is_list(&rs_options[id]));
 }
 
+/* Is it a variable of ours? Else near is the name that it is likely to be meant for, or "". */
+static bool known_variable(struct str name, char near[RS_OPTION_PATH])
+{
+	char own[RS_OPTION_PATH];
+	struct rs_suggest s;
+
+	near[0] = 0;
+	rs_suggest_init(&s, str_from(name, strlen("RINGSPAN_")));
+	s.distance = 3; /* two slips at most */
+	for (int id = 0; id < RS_O_COUNT; id++) {
+		unsigned before = s.distance;
+
+		rs_option_variable((enum rs_option_id)id, own);
+		if (str_eq(str_c(own), name))
+			return true;
+		rs_suggest_add(&s, own + strlen("RINGSPAN_"));
+		if (s.distance < before)
+			memcpy(near, own, RS_OPTION_PATH);
+	}
+	return false;
+}
+
+/* A name that is nearly one of ours is a slip; others are somebody else's, Kubernetes' for instance. */
+static void warn_of_slips(struct rs_config *cfg)
+{
+	char near[RS_OPTION_PATH];
+	struct str name;
+
+	for (char **e = environ; *e; e++) {
+		str_cut(str_c(*e), '=', &name);
+		if (str_starts(name, STR("RINGSPAN_")) && !known_variable(name, near) && near[0])
+			rs_config_warn(cfg, "%.*s: there is no such option; did you mean '%s'?",
+				       STR_ARG(name), near);
+	}
+}
+
 static int read_environment(struct rs_config *cfg)
 {
 	for (int id = 0; id < RS_O_COUNT; id++) {
@@ -595,6 +665,7 @@ static int read_environment(struct rs_config *cfg)
 			cfg->err[0] = 0;
 		}
 	}
+	warn_of_slips(cfg);
 	return 0;
 }
 

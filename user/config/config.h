@@ -97,6 +97,8 @@ struct rs_config {
 #include "options.def"
 #undef RS_OPTION
 	uint8_t source[RS_O_COUNT]; /* enum rs_config_source */
+	/* What set it last: "file:line:column: key", "--flag", a variable; in the arena. NULL: the default. */
+	const char *where[RS_O_COUNT];
 	enum rs_command_id command;
 	int argc; /* as given to rs_config_load */
 	char **argv;
@@ -121,6 +123,13 @@ void rs_config_release(struct rs_config *cfg);
  * specification wants the setting ignored.
  */
 int rs_config_load(struct rs_config *cfg, int argc, char **argv);
+
+/*
+ * What only those know who use a value: writes "where: text" to err, as the functions here do to cfg->err. value: the very
+ * pointer that is in cfg, of a STR; of any other nothing is said of where it is from. Returns -EINVAL.
+ */
+int rs_config_wrong(const struct rs_config *cfg, const char *value, char *err, size_t size,
+		    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* The config file alone. data: YAML text; name: for messages ("name:line:column: …"). */
 int rs_config_file(struct rs_config *cfg, struct str data, const char *name);

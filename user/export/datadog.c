@@ -232,7 +232,6 @@ static int open_datadog(struct rs_exporter *e, char *err, size_t size)
 	d->ask.done = on_answer;
 	d->ask.arg = e;
 	use(e, V04_JSON);
-	tick(e, rs_clock_mono());
 	return 0;
 }
 

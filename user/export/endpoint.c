@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int bad_endpoint(struct rs_exporter *e, char *err, size_t size, const char *why)
+static int bad_endpoint(struct rs_exporter *e, const char *text, char *err, size_t size,
+			const char *why)
 {
 	/* The text itself may hold a password. */
-	snprintf(err, size, "exporter %s: the endpoint is no URL: %s", e->ops->name, why);
-	return -EINVAL;
+	return rs_config_wrong(e->cfg, e->asked ? e->cfg->exporter : text, err, size,
+			       "exporter %s: the endpoint is no URL: %s", e->ops->name, why);
 }
 
 static const char *url_part(struct rs_exporter *e, CURLU *u, CURLUPart part, unsigned flags)
@@ -77,7 +78,7 @@ static int parse_url(struct rs_exporter *e, CURLU *u, const char *text, enum rs_
 int rs_exporter_endpoint(struct rs_exporter *e, const char *text, enum rs_endpoint_path path,
 			 const char *scheme, char *err, size_t size)
 {
-	const char *unix_prefix = "unix://";
+	const char *unix_prefix = "unix://", *given = text;
 	CURLU *u;
 	int rc;
 
@@ -90,10 +91,10 @@ int rs_exporter_endpoint(struct rs_exporter *e, const char *text, enum rs_endpoi
 	rc = u ? parse_url(e, u, text, path, scheme) : -ENOMEM;
 	curl_url_cleanup(u);
 	if (rc)
-		return bad_endpoint(e, err, size,
+		return bad_endpoint(e, given, err, size,
 				    "it is written http://HOST:PORT, https://… or unix:///PATH");
 	if (strncmp(e->url, "http://", 7) && strncmp(e->url, "https://", 8))
-		return bad_endpoint(e, err, size, "only http, https and unix are known");
+		return bad_endpoint(e, given, err, size, "only http, https and unix are known");
 	return 0;
 }
 

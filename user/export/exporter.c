@@ -635,7 +635,37 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 		return -ENOMEM;
 	}
 	rc = set_up(e, cfg, err, size);
-	return rc ? rc : open_spool(e, err, size);
+	if (!rc)
+		rc = open_spool(e, err, size);
+	if (!rc && ops->tick)
+		ops->tick(e, rs_clock_mono());
+	return rc;
+}
+
+int rs_exporter_check(const struct rs_exporter_ops *ops, struct str target,
+		      const struct rs_config *cfg, char *err, size_t size)
+{
+	struct rs_exporter *e;
+	char *to = NULL;
+	int rc = -ENOMEM;
+
+	if (ops->write)
+		return 0;
+	e = calloc(1, sizeof(*e));
+	if (e && target.len)
+		to = strndup(target.ptr, target.len);
+	if (e && (to || !target.len) && !rs_bufpool_init(&e->pool, POOL_RESERVE)) {
+		e->ops = ops;
+		e->asked = to;
+		rc = set_up(e, cfg, err, size);
+		tear_down(e);
+		rs_bufpool_release(&e->pool);
+	} else {
+		snprintf(err, size, "exporter %s: out of memory", ops->name);
+	}
+	free(to);
+	free(e);
+	return rc;
 }
 
 static void stop_sends(struct rs_exporter *e)
@@ -674,6 +704,8 @@ int rs_exporter_move(struct rs_exporter *e, const struct rs_config *cfg, char *e
 	e->failures = 0;
 	e->hold_until_ns = 0;
 	e->server_wait = false;
+	if (e->ops->tick)
+		e->ops->tick(e, rs_clock_mono());
 	return 0;
 }
 

@@ -92,7 +92,8 @@ struct rs_exporter_ops {
 	bool by_container;		   /* a message holds spans of one container: see rs_item */
 	size_t state_size;
 
-	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. Anew when the
+	/* All optional but `verdict` or `write`. open: 0 or -errno and a line in err; before the encoders. Of what goes by HTTP
+	 * it sends nothing. Anew when the
 	 * configuration changes: state is zeroed, what waits and what was counted stays. */
 	int (*open)(struct rs_exporter *e, char *err, size_t size);
 	void (*close)(struct rs_exporter *e);
@@ -169,6 +170,9 @@ int rs_exporter_open(struct rs_exporter *e, const struct rs_exporter_ops *ops, c
 		     const struct rs_config *cfg, struct rs_http *http, struct rs_loop *loop,
 		     char *err, size_t size);
 void rs_exporter_release(struct rs_exporter *e);
+/* Could it be opened, as far as the configuration says? Nothing is asked or opened. 0, or -errno with a line in err. */
+int rs_exporter_check(const struct rs_exporter_ops *ops, struct str target,
+		      const struct rs_config *cfg, char *err, size_t size);
 /*
  * Endpoint, headers, certificates and the like from another configuration; what is queued stays, what is under way is
  * sent again. Nothing happens to one that does not go by HTTP. cfg must outlive it. 0, or -errno with a line in err: then

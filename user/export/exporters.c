@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "config/suggest.h"
 
 #define TICK_NS	   50000000ull
 #define DRAIN_TURN 20 /* ms */
@@ -20,13 +21,21 @@ static void on_tick(void *arg)
 
 /* -- which ones -- */
 
-static int unknown(const char *name, char *err, size_t size)
+static int unknown(const struct rs_config *cfg, struct str name, char *err, size_t size)
 {
-	int n = snprintf(err, size, "unknown exporter '%s'; there are:", name);
+	char list[256];
+	struct rs_suggest s;
+	int n = 0;
 
-	for (size_t i = 0; rs_exporter_ops_at(i) && n > 0 && (size_t)n < size; i++)
-		n += snprintf(err + n, size - (size_t)n, " %s", rs_exporter_ops_at(i)->name);
-	return -EINVAL;
+	rs_suggest_init(&s, name);
+	for (size_t i = 0; rs_exporter_ops_at(i) && n >= 0 && (size_t)n < sizeof(list); i++) {
+		rs_suggest_add(&s, rs_exporter_ops_at(i)->name);
+		n += snprintf(list + n, sizeof(list) - (size_t)n, "%s%s", n ? "|" : "",
+			      rs_exporter_ops_at(i)->name);
+	}
+	return rs_config_wrong(cfg, cfg->exporter, err, size, "unknown exporter '%.*s'%s%s%s (%s)",
+			       STR_ARG(name), s.best ? "; did you mean '" : "",
+			       s.best ? s.best : "", s.best ? "'?" : "", list);
 }
 
 static struct str otlp_by_protocol(const struct rs_config *cfg)
@@ -62,22 +71,18 @@ struct plan {
 static int add(struct plan *p, struct str name, struct str target)
 {
 	const struct rs_exporter_ops *ops = rs_exporter_find(alias(p->cfg, name));
-	char text[64];
 
-	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
 	if (!ops)
-		return unknown(text, p->err, p->size);
+		return unknown(p->cfg, name, p->err, p->size);
 	for (int i = 0; i < p->n; i++) {
 		/* They would share a spool, and a status line. */
-		if (p->e[i].ops == ops) {
-			snprintf(p->err, p->size, "exporter %s is given twice", ops->name);
-			return -EINVAL;
-		}
+		if (p->e[i].ops == ops)
+			return rs_config_wrong(p->cfg, p->cfg->exporter, p->err, p->size,
+					       "exporter %s is given twice", ops->name);
 	}
-	if (p->n == RS_EXPORTERS_MAX) {
-		snprintf(p->err, p->size, "more than %d exporters", RS_EXPORTERS_MAX);
-		return -EINVAL;
-	}
+	if (p->n == RS_EXPORTERS_MAX)
+		return rs_config_wrong(p->cfg, p->cfg->exporter, p->err, p->size,
+				       "more than %d exporters", RS_EXPORTERS_MAX);
 	p->e[p->n].ops = ops;
 	p->e[p->n++].target = target;
 	return 0;
@@ -143,17 +148,22 @@ static int check_files(const struct plan *p)
 		http |= !p->e[i].ops->write;
 	if (!http)
 		return 0;
-	if (rs_http_check_pem("tls-ca", cfg->tls_ca, p->err, p->size) ||
-	    rs_http_check_pem("tls-cert", cfg->tls_cert, p->err, p->size))
+	if (rs_http_check_pem(cfg, cfg->tls_ca, p->err, p->size) ||
+	    rs_http_check_pem(cfg, cfg->tls_cert, p->err, p->size))
 		return -EINVAL;
-	return rs_http_check_pem("tls-key", cfg->tls_key, p->err, p->size);
+	return rs_http_check_pem(cfg, cfg->tls_key, p->err, p->size);
 }
 
 int rs_exporters_check(const struct rs_config *cfg, char *err, size_t size)
 {
 	struct plan p;
+	int rc = make_plan(&p, cfg, err, size);
 
-	return make_plan(&p, cfg, err, size) ? -EINVAL : check_files(&p);
+	if (!rc)
+		rc = check_files(&p);
+	for (int i = 0; !rc && i < p.n; i++)
+		rc = rs_exporter_check(p.e[i].ops, p.e[i].target, cfg, err, size);
+	return rc;
 }
 
 bool rs_exporters_movable(const struct rs_config *a, const struct rs_config *b)

@@ -306,7 +306,7 @@ static size_t read_header(char *line, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-int rs_http_check_pem(const char *option, const char *file, char *err, size_t size)
+int rs_http_check_pem(const struct rs_config *cfg, const char *file, char *err, size_t size)
 {
 	bool found = false;
 	char *line = NULL;
@@ -320,19 +320,16 @@ int rs_http_check_pem(const char *option, const char *file, char *err, size_t si
 	errno = 0;
 	if (stat(file, &st) == 0 && S_ISREG(st.st_mode))
 		f = fopen(file, "re");
-	if (!f) {
-		snprintf(err, size, "--%s %s: %s", option, file,
-			 errno ? strerror(errno) : "not a regular file");
-		return -EINVAL;
-	}
+	if (!f)
+		return rs_config_wrong(cfg, file, err, size, "%s: %s", file,
+				       errno ? strerror(errno) : "not a regular file");
 	while (!found && getline(&line, &room, f) > 0)
 		found = strncmp(line, "-----BEGIN ", 11) == 0;
 	free(line);
 	fclose(f);
-	if (found)
-		return 0;
-	snprintf(err, size, "--%s %s: there is no PEM in it (a line -----BEGIN …)", option, file);
-	return -EINVAL;
+	return found ? 0
+		     : rs_config_wrong(cfg, file, err, size,
+				       "%s: there is no PEM in it (a line -----BEGIN …)", file);
 }
 
 static long to_ms(uint64_t ns)

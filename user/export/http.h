@@ -19,6 +19,7 @@
 #include <sys/uio.h>
 
 #include "base/str.h"
+#include "config/config.h"
 #include "loop/loop.h"
 
 #define RS_HTTP_ANSWER_MAX (4u << 20) /* bytes of an answer, after decompression (OTLP) */
@@ -89,9 +90,9 @@ void rs_http_header(struct rs_http_req *r, const char *fmt, ...)
 /* Sends; done() is called later, never from here. 0 or -ENOMEM; headers are dropped then. */
 int rs_http_start(struct rs_http *h, struct rs_http_req *r, const struct rs_http_conf *conf,
 		  const char *url);
-/* Can this file of an option's be used: 0, or -EINVAL and a line in err. NULL: there is none, which is fine. libcurl would
- * only say it of the first connection. */
-int rs_http_check_pem(const char *option, const char *file, char *err, size_t size);
+/* Can this file that an option names be used: 0, or -EINVAL and a line in err. NULL: there is none, which is fine. libcurl
+ * would only say it of the first connection. */
+int rs_http_check_pem(const struct rs_config *cfg, const char *file, char *err, size_t size);
 /* Breaks off; done() is not called. Harmless when it is not running. */
 void rs_http_cancel(struct rs_http_req *r);
 /* Cancels and frees what the struct holds. */

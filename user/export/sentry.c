@@ -144,8 +144,9 @@ static int open_sentry(struct rs_exporter *e, char *err, size_t size)
 	free_dsn(&d);
 	/* The text holds a key: it is not repeated. */
 	if (rc)
-		snprintf(err, size,
-			 "exporter sentry: the DSN is not of the form https://KEY@HOST/PROJECT");
+		rs_config_wrong(
+			e->cfg, e->asked ? e->cfg->exporter : text, err, size,
+			"exporter sentry: the DSN is not of the form https://KEY@HOST/PROJECT");
 	/* What another project's messages came to is not told to this one. */
 	memcpy(((struct sentry *)e->state)->reported, e->lost, sizeof(e->lost));
 	e->form = e->cfg->sentry_format ? FORM_TRANSACTIONS : FORM_SPANS;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/option.h"
 
 #define KUBELET_POLL 10000000000ull
 #define TELL_EVERY   60000000000ull
@@ -121,9 +122,10 @@ static void follow(struct rs_k8s *k, const struct rs_watch_opts *from, const cha
 
 int rs_k8s_check(const struct rs_config *cfg, char *err, size_t size)
 {
-	if (cfg->k8s_source == RS_K8S_OFF || cfg->source[RS_O_k8s_ca] == RS_FROM_DEFAULT)
+	/* The usual place may be empty: outside of a cluster, or where the system's authorities do. */
+	if (cfg->k8s_source == RS_K8S_OFF || strcmp(cfg->k8s_ca, rs_options[RS_O_k8s_ca].def) == 0)
 		return 0;
-	return rs_http_check_pem("k8s-ca", cfg->k8s_ca, err, size);
+	return rs_http_check_pem(cfg, cfg->k8s_ca, err, size);
 }
 
 int rs_k8s_open(struct rs_k8s *k, struct rs_loop *loop, const struct rs_config *cfg,

@@ -225,8 +225,7 @@ static bool parse_address(const char *text, union address *a, socklen_t *ret_len
 
 static int bad_address(const char *address, char *err, size_t size)
 {
-	snprintf(err, size, "--listen %s: it is written PORT or ADDRESS:PORT, with an IP address",
-		 address);
+	snprintf(err, size, "'%s' is not PORT or ADDRESS:PORT, with an IP address", address);
 	return -EINVAL;
 }
 
