@@ -166,8 +166,8 @@ $(B)/uring: tests/live/uring.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -o $@ $<
 
-check-capture: $(B)/capture_records $(B)/uring ## records captured from real sockets, both backends (root)
-	$(Q)python3 tests/live/check_capture.py $(B)/capture_records $(ARGS)
+check-capture: $(B)/capture_records $(B)/uring ## records captured from real sockets, both backends (root; T=name)
+	$(Q)python3 tests/live/check_capture.py $(B)/capture_records $(T)
 .PHONY: check-capture
 
 $(B)/traffic: tests/vm/traffic.c
@@ -186,13 +186,17 @@ check-vm: all $(B)/traffic $(B)/caps $(B)/tlstraffic ## the agent on kernels 5.1
 	$(Q)tests/vm/run.sh $(B) $(ARGS) || [ $$? = 77 ]
 .PHONY: check-vm
 
-check-unit: ## unit tests under AddressSanitizer and UBSan; no root
+check-unit: ## unit tests under AddressSanitizer and UBSan, inputs of fuzz targets (T=name: only these); no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
 .PHONY: run-unit
-run-unit: $(UNIT) $(FUZZ:%=$(B)/fuzz/%)
-	$(Q)rc=0; for t in $(UNIT); do echo "== $$t"; $$t || rc=1; done; \
-	for t in $(FUZZ); do echo "== $(B)/fuzz/$$t"; \
-		$(B)/fuzz/$$t tests/fuzz/corpus/$$t tests/fuzz/regress/$$t || rc=1; done; exit $$rc
+# Those of them that have T in their names; all without T.
+pick = $(strip $(foreach t,$(1),$(if $(T),$(if $(findstring $(T),$(notdir $(t))),$(t)),$(t))))
+PICKED := $(call pick,$(UNIT) $(FUZZ:%=$(B)/fuzz/%))
+run-unit: $(PICKED)
+	$(Q)[ -n "$(PICKED)" ] || { echo "no unit test or fuzz target has $(T) in its name" >&2; exit 2; }
+	$(Q)rc=0; for t in $(PICKED); do echo "== $$t"; name=$${t##*/}; \
+		case $$t in */fuzz/*) set -- tests/fuzz/corpus/$$name tests/fuzz/regress/$$name ;; *) set -- ;; esac; \
+		$$t "$$@" || rc=1; done; exit $$rc
 
 # With libFuzzer in CONFIG=fuzz, else a program that runs the files it is given.
 ifeq ($(CONFIG),fuzz)
@@ -206,19 +210,19 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(B)/libringspan.a $(TES
 	$(Q)$(CC) $(BASE) -Itests/lib -Itests/fuzz $(OPT) $(CFLAGS) -MD -MP -MF $@.d $(LDOPT) -o $@ $< $(FUZZ_MAIN) \
 		$(TEST_LIB) $(B)/libringspan.a $(LIBS_LD) $(PEER) -lm
 
-check-fuzz: ## every fuzz target for T seconds (10), from tests/fuzz/corpus; no root
+check-fuzz: ## every fuzz target for FOR seconds (10), from tests/fuzz/corpus (T=name: only these); no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=fuzz run-fuzz
 fuzz: check-fuzz
 .PHONY: run-fuzz fuzz check-fuzz
-run-fuzz: $(FUZZ:%=$(B)/fuzz/%)
-	$(Q)for t in $(FUZZ); do \
+run-fuzz: $(addprefix $(B)/fuzz/,$(call pick,$(FUZZ)))
+	$(Q)for t in $(call pick,$(FUZZ)); do \
 		mkdir -p build/fuzz-corpus/$$t tests/fuzz/regress/$$t; dict=tests/fuzz/dict/$$t.dict; \
 		[ -f $$dict ] && dict=-dict=$$dict || dict=; \
-		$(B)/fuzz/$$t -max_total_time=$(or $(T),10) -max_len=4096 -verbosity=0 -print_final_stats=1 $$dict \
+		$(B)/fuzz/$$t -max_total_time=$(or $(FOR),10) -max_len=4096 -verbosity=0 -print_final_stats=1 $$dict \
 			-artifact_prefix=build/fuzz-corpus/$$t- build/fuzz-corpus/$$t tests/fuzz/corpus/$$t \
 			tests/fuzz/regress/$$t 2>build/fuzz-corpus/$$t.log || { tail -n 40 build/fuzz-corpus/$$t.log; exit 1; }; \
 		sed -n "s/^stat::number_of_executed_units: */fuzz $$t: runs /p" build/fuzz-corpus/$$t.log; \
-	done; echo "$(words $(FUZZ)) passed, 0 failed, 0 skipped"
+	done; echo "$(words $(call pick,$(FUZZ))) passed, 0 failed, 0 skipped"
 
 # In steps: what pkg-config says is known only after the packages are there.
 check: ## install what is missing, then all tests (root; live tests load BPF programs)

@@ -8,11 +8,13 @@
     unsteady: NAME: reason       failed, then passed: the suite passes, and the test (or what it tests) needs a cure
 
 and the closing line "N passed, N failed, N skipped". tests/check repeats the last two kinds at its end.
+Who asks for tests by a part of their names (T=…) and means none has made a mistake: exit status 2.
 """
 import os
 import random
 import signal
 import socket
+import sys
 import time
 import traceback
 import unittest
@@ -132,8 +134,16 @@ def attempt(function):
     return None
 
 
-def run(tests):
-    """Run (name, function) pairs; the exit status. A test fails by an exception."""
+def wanted(name, parts):
+    return not parts or any(part in name for part in parts)
+
+
+def run(tests, parts=()):
+    """Run those (name, function) pairs whose name has one of the parts; the exit status. A test fails by an exception."""
+    tests = [(name, function) for name, function in tests if wanted(name, parts)]
+    if not tests:
+        print(f"no test has {' or '.join(parts)} in its name", file=sys.stderr)
+        return 2
     # Whoever starts us in the background, or with nohup, has some of these ignored, and so would all that tests start.
     for signo in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD):
         if signal.getsignal(signo) == signal.SIG_IGN:

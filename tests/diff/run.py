@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Encoders against independent decoders: run.py [NAME]… runs tests/diff/check_NAME.py, all without arguments.
+"""Encoders against independent decoders: run.py [NAME]… runs tests/diff/check_*NAME*.py, all without arguments.
 
 Python packages go to build/venv, once. What cannot be had is named, and the checks skip what needs it; without
 msgpack nothing of Datadog can be checked, and that is a failure.
@@ -42,7 +42,10 @@ def install():
 
 def main():
     install()
-    names = sys.argv[1:] or sorted(os.path.basename(p)[6:-3] for p in glob.glob(os.path.join(HERE, "check_*.py")))
+    names = sorted(os.path.basename(p)[6:-3] for p in glob.glob(os.path.join(HERE, "check_*.py")))
+    names = [n for n in names if not sys.argv[1:] or any(part in n for part in sys.argv[1:])]
+    if not names:
+        sys.exit(f"no check has {' or '.join(sys.argv[1:])} in its name")
     failed = [n for n in names if subprocess.run([PYTHON, os.path.join(HERE, f"check_{n}.py"), os.path.join(TOP, "build", "ringspan")]).returncode]
     if failed:
         print("failed:", *failed)

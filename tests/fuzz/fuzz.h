@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz — what a fuzz target is: LLVMFuzzerTestOneInput() in fuzz_NAME.c, seeds in corpus/NAME, inputs that
- * once failed in regress/NAME, words in dict/NAME.dict (optional). `make check-fuzz` runs each for T
+ * once failed in regress/NAME, words in dict/NAME.dict (optional). `make check-fuzz` runs each for FOR
  * seconds; `make check-unit` replays corpus and regress through fuzz_main.c, without libFuzzer.
  */
 #ifndef RS_TESTS_FUZZ_H

@@ -184,6 +184,8 @@ def main():
             print(f"FAILED    {name}: " + "\n          ".join(wrong))
         else:
             passed += 1
+    if not passed + failed:
+        sys.exit(f"no case has {' or '.join(names)} in its name")
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -510,8 +510,7 @@ def closing(case):
 def main():
     if not shutil.which("openssl"):
         sys.exit("no openssl to make certificates with")
-    cases = {k[5:]: v for k, v in globals().items() if k.startswith("case_")}
-    return suite.run([(name, closing(cases[name])) for name in sys.argv[2:] or cases])
+    return suite.run([(name[5:], closing(case)) for name, case in globals().items() if name.startswith("case_")], sys.argv[2:])
 
 
 if __name__ == "__main__":

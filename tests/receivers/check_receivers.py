@@ -384,8 +384,7 @@ def case_sentry_limits():
 
 
 def main():
-    cases = {k[5:]: v for k, v in globals().items() if k.startswith("case_")}
-    return suite.run([(name, cases[name]) for name in sys.argv[2:] or cases])
+    return suite.run([(name[5:], case) for name, case in globals().items() if name.startswith("case_")], sys.argv[2:])
 
 
 if __name__ == "__main__":
