@@ -46,7 +46,8 @@ static __always_inline __u64 go_word(__u64 at)
 /*
  * The connection behind a net.Conn whose data is at `data`. A *net.TCPConn's first word points to its netFD. What
  * wraps another one (tls.Conn, and what programs embed a net.Conn in) has an interface there instead, that
- * is, a pointer to its type's methods, whose third word is a hash and no descriptor; then the data. 0: none.
+ * is, a pointer to its type's methods, whose third word is a hash and no descriptor; then the data. 0: none
+ * (counted), or one that is not followed: a filter or a rule wants others of this process.
  */
 static __always_inline __u64 go_conn(__u64 data, struct sock **ret_sk)
 {
@@ -65,8 +66,10 @@ static __always_inline __u64 go_conn(__u64 data, struct sock **ret_sk)
 		    fd < FD_MAX) {
 			file = rs_fd_socket(task, fd);
 			sk = file ? rs_file_sock(file) : NULL;
+			if (!sk)
+				break;
 			*ret_sk = sk;
-			return sk ? BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) : 0;
+			return BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
 		}
 		data = w[1];
 	}
@@ -279,7 +282,9 @@ int rs_go_tls(struct pt_regs *ctx)
 	if (!len || len > 0x7fffffff)
 		return 0;
 	conn = go_conn(go_word(obj + 8), &sk);
-	t = conn ? rs_tls_get(tgid, obj) : NULL;
+	if (!conn)
+		return 0;
+	t = rs_tls_get(tgid, obj);
 	if (!t) {
 		rs_count(RS_N_GO_UNPLACED);
 		return 0;

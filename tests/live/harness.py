@@ -158,6 +158,10 @@ class Agent:
             raise Failure(f"status: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
+    def ledger(self):
+        """(stage, name) -> value."""
+        return {(row["stage"], row["name"]): row["value"] for row in self.status()["ledger"]}
+
     def losses(self, no_loss=NO_LOSS):
         """What the ledger calls lost and is not zero: name -> count."""
         return {f"{row['stage']}.{row['name']}": row["value"] for row in self.status()["ledger"]

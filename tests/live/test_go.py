@@ -116,6 +116,17 @@ class Go(LiveTest):
         for s in spans:
             self.assertEqual((s.attributes.get("network.protocol.version"), s.status), (version, 200), s)
 
+    def test_rule_by_port(self):
+        """Of a program that no rule wants but for a port, its other connections are none whose place was not found."""
+        front, back, port = self.pair("stripped", "tls", "h1")
+        agent = self.agent("--tls", "always", "--include", f"port={port}")
+        self.curl(port, "turn", 40)
+        wait_until("the port's requests", lambda: agent.ledger()["trace", "spans"] >= 160)
+        self.assertEqual(agent.ledger()["kernel", "go_unplaced"], 0)
+        spans = agent.stop()
+        self.assertEqual(collections.Counter((s.pid == front.pid, s.kind) for s in spans),
+                         {(False, CLIENT): 40, (True, SERVER): 40, (True, CLIENT): 80})
+
     def test_tls(self):
         self.over_tls("h1", version="1.1")
 

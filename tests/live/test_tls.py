@@ -105,7 +105,7 @@ class TlsTest(LiveTest):
 
     @staticmethod
     def ledger(agent):
-        return {(row["stage"], row["name"]): row["value"] for row in agent.status()["ledger"]}
+        return agent.ledger()
 
     def fates(self, agent, count):
         """What became of TLS connections, when so many have ended; else None."""
