@@ -159,7 +159,8 @@ void rs_agent_bind_kernel(struct rs_agent *a)
 static void kernel_opts(const struct rs_config *cfg, struct rs_kernel_opts *o, uint32_t *pids)
 {
 	*o = (struct rs_kernel_opts){ .mode = (enum rs_capture_mode)cfg->capture,
-				      .ring_bytes = cfg->ring_size };
+				      .ring_bytes = cfg->ring_size,
+				      .max_conns = (uint32_t)cfg->max_connections };
 	for (uint32_t i = 0; i < cfg->pids.n; i++)
 		pids[o->npids++] = cfg->pids.v[i];
 	o->pids = pids;

@@ -15,6 +15,19 @@ static __always_inline struct rs_conn *rs_conn_find(const struct sock *sk)
 	return bpf_sk_storage_get(&rs_sk, (struct sock *)sk, NULL, 0);
 }
 
+/* Connections named in rs_live, or more than it has room for. Set to 0 by user space before each run. */
+__u32 rs_nlive = 0;
+
+/* An iterator found the connection. */
+static __always_inline void rs_conn_lives(const struct rs_conn *c)
+{
+	__u32 i = rs_nlive++;
+	__u64 *to = bpf_map_lookup_elem(&rs_live, &i);
+
+	if (to)
+		*to = c->id;
+}
+
 /*
  * No event tells of a Unix socket's end. But who reads the end of the stream finds the other end
  * there still, dead: that is told for it, so that what it had open ends in time.

@@ -126,6 +126,19 @@ struct {
 } rs_sk SEC(".maps");
 
 /*
+ * What an iterator found: the cookies of connections that still exist. Not written to its output: what that cannot hold at once
+ * is found again by counting, and an element that went meanwhile makes the kernel pass over a living one. Size set by
+ * user space, which maps it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rs_live SEC(".maps");
+
+/*
  * Connections of the system call backend: address of struct sock -> state. A socket reached through
  * the file table is no trusted pointer, so it cannot have storage. Deleted when a TCP socket is
  * destroyed; a Unix socket's entry ages out, or is replaced when the address is used again (gen).

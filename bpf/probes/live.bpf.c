@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Iterators: run when user space reads them, not by events. */
-#include "lib/sock.bpf.h"
-#include "lib/maps.bpf.h"
+#include "lib/conn.bpf.h"
 #include "lib/wanted.bpf.h"
 
-/* Names every connection that has socket storage: eight bytes each, the cookie. */
+/* Names every connection that has socket storage. */
 SEC("iter/bpf_sk_storage_map")
 int rs_iter_conns(struct bpf_iter__bpf_sk_storage_map *ctx)
 {
 	struct rs_conn *c = ctx->value;
 
 	if (c && ctx->sk && c->opened)
-		bpf_seq_write(ctx->meta->seq, &c->id, sizeof(c->id));
+		rs_conn_lives(c);
 	return 0;
 }
 

@@ -241,8 +241,8 @@ int BPF_PROG(rs_sys_exit_old, struct pt_regs *regs, long ret)
 __u32 rs_marking = 0;
 
 /*
- * All sockets that have a descriptor: names those whose state is kept, eight bytes each; while
- * rs_marking, makes the state of those that have none.
+ * All sockets that have a descriptor: names those whose state is kept; while rs_marking, makes the state of those
+ * that have none.
  */
 SEC("iter/task_file")
 int rs_iter_walk(struct bpf_iter__task_file *ctx)
@@ -267,6 +267,6 @@ int rs_iter_walk(struct bpf_iter__task_file *ctx)
 		return 0;
 	c = get(sk, BPF_CORE_READ(file, f_inode, i_ino), sort == RS_SOCK_TCP, 1, rs_marking);
 	if (c && c->opened)
-		bpf_seq_write(ctx->meta->seq, &c->id, sizeof(c->id));
+		rs_conn_lives(c);
 	return 0;
 }

@@ -9,6 +9,7 @@ import array
 import functools
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -594,6 +595,46 @@ def test_live(backend):
         c.close()
         s.close()
     cap.records()
+
+
+def test_live_beside_others_that_go(backend):
+    """Sockets that close while the living are looked for hide none of them, where these are found through their storage."""
+    if backend != "socket":
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, hard), hard))
+    cap = Capture(backend)
+
+    def pair():
+        a, b = socket.socketpair()
+        a.sendall(REQ)
+        recv_all(b, len(REQ))
+        return a, b
+
+    pairs = [pair() for _ in range(1200)]
+    want = {o["conn"] for o in opens(cap.wait(lambda recs: len(opens(recs)) == 2 * len(pairs)))}
+    end = threading.Event()
+
+    def churn():
+        while not end.is_set():
+            some = [pair() for _ in range(16)]
+            for a, b in some:
+                a.close()
+                b.close()
+
+    churner = threading.Thread(target=churn)
+    churner.start()
+    missing = [want - set(cap.command("live")[0]["conns"]) for _ in range(12)]
+    end.set()
+    churner.join()
+    for a, b in pairs:
+        a.close()
+        b.close()
+    cap.proc.stdin.close()
+    cap.reader.join(120)
+    cap.proc.wait(120)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not any(missing), [len(m) for m in missing]
 
 
 CHILD = """

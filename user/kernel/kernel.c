@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -30,7 +31,8 @@ struct rs_kernel {
 	size_t npids;
 	bool uprobe_multi; /* the kernel attaches uprobes without CAP_SYS_ADMIN (6.6) */
 	int ncpu;
-	uint64_t *percpu; /* RS_BPFC_COUNT values for each CPU */
+	uint64_t *percpu;     /* RS_BPFC_COUNT values for each CPU */
+	const uint64_t *live; /* rs_live; NULL: no memory for it */
 	/* of the drain that is running */
 	rs_event_fn ahead, fn;
 	void *arg;
@@ -65,6 +67,20 @@ static int open_ring(struct rs_kernel *k, const struct rs_kernel_opts *opts,
 		return 0;
 	snprintf(what, sizeof(what), "map a ring buffer of %zu KB", size / 1024);
 	return rs_kernel_explain(err, rc, what, "");
+}
+
+static size_t live_bytes(const struct rs_kernel *k)
+{
+	return bpf_map__max_entries(k->skel->maps.rs_live) * sizeof(*k->live);
+}
+
+/* Without it sockets' ends are known by their records alone. */
+static void map_live(struct rs_kernel *k)
+{
+	void *p = mmap(NULL, live_bytes(k), PROT_READ, MAP_SHARED,
+		       bpf_map__fd(k->skel->maps.rs_live), 0);
+
+	k->live = p == MAP_FAILED ? NULL : p;
 }
 
 static int check_opts(const struct rs_kernel_opts *opts, struct rs_kernel_err *err)
@@ -127,6 +143,7 @@ int rs_kernel_open(const struct rs_kernel_opts *opts, struct rs_kernel **ret,
 		memcpy(k->pids, opts->pids, opts->npids * sizeof(*k->pids));
 		k->npids = opts->npids;
 	}
+	map_live(k);
 	r = open_ring(k, opts, err);
 	for (size_t i = 0; !r && i < opts->npids; i++) {
 		r = rs_kernel_add_pid(k, opts->pids[i]);
@@ -153,33 +170,21 @@ static struct bpf_link *attach_iter(struct rs_kernel *k, struct bpf_program *pro
 	return bpf_program__attach_iter(prog, &opts);
 }
 
-/* An iterator's program runs while its descriptor is read; what it writes are connections. */
-static int run_iter(struct bpf_link *link, void (*fn)(void *arg, uint64_t conn), void *arg)
+/* An iterator's program runs while its descriptor is read; ours write nothing there. */
+static int run_iter(struct bpf_link *link)
 {
-	uint64_t ids[512];
+	char none[8];
 	ssize_t n;
 	int fd = bpf_iter_create(bpf_link__fd(link));
 
 	if (fd < 0)
 		return -errno;
-	for (;;) {
-		n = read(fd, ids, sizeof(ids));
-		if (n < 0 && errno == EAGAIN) /* it has looked at many, and named none */
-			continue;
-		if (n <= 0)
-			break;
-		for (size_t i = 0; i < (size_t)n / sizeof(ids[0]); i++)
-			fn(arg, ids[i]);
-	}
+	do { /* EAGAIN: it has looked at a million */
+		n = read(fd, none, sizeof(none));
+	} while (n > 0 || (n < 0 && errno == EAGAIN));
 	n = n < 0 ? -errno : 0;
 	close(fd);
 	return (int)n;
-}
-
-static void ignore(void *arg, uint64_t conn)
-{
-	(void)arg;
-	(void)conn;
 }
 
 static int walk_probe(const struct rs_kernel *k)
@@ -194,7 +199,7 @@ static void mark_present(struct rs_kernel *k)
 
 	k->skel->bss->rs_marking = 1;
 	if (link)
-		run_iter(link, ignore, NULL);
+		run_iter(link);
 	k->skel->bss->rs_marking = 0;
 }
 
@@ -294,6 +299,8 @@ void rs_kernel_close(struct rs_kernel *k)
 	for (int i = 0; i < RS_PROBE_COUNT; i++)
 		bpf_link__destroy(k->links[i]);
 	rs_ring_close(&k->ring);
+	if (k->live)
+		munmap((void *)k->live, live_bytes(k));
 	ringspan_bpf__destroy(k->skel);
 	free(k->percpu);
 	free(k->pids);
@@ -422,7 +429,7 @@ void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid)
 		return;
 	}
 	k->skel->bss->rs_marking = 1;
-	run_iter(link, ignore, NULL);
+	run_iter(link);
 	k->skel->bss->rs_marking = 0;
 	bpf_link__destroy(link);
 }
@@ -461,7 +468,19 @@ int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), vo
 	struct bpf_link *link = k->links[k->backend == RS_CAPTURE_SOCKET ? RS_PROBE_rs_iter_conns
 									 : RS_PROBE_rs_iter_walk];
 
-	return link ? run_iter(link, fn, arg) : -EOPNOTSUPP;
+	uint32_t room = bpf_map__max_entries(k->skel->maps.rs_live), n;
+	int r;
+
+	if (!link || !k->live)
+		return -EOPNOTSUPP;
+	k->skel->bss->rs_nlive = 0;
+	r = run_iter(link);
+	n = k->skel->bss->rs_nlive;
+	if (!r && n > room)
+		r = -E2BIG;
+	for (uint32_t i = 0; !r && i < n; i++)
+		fn(arg, k->live[i]);
+	return r;
 }
 
 static const int uprobes[RS_UPROBE_COUNT] = {

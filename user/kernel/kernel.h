@@ -28,6 +28,7 @@ struct rs_kernel_opts {
 	struct rs_bpf_config cfg; /* filters and sizes; abi and self_tgid are filled in by open */
 	const uint32_t *pids;	  /* with cfg.filter_pid: processes to trace, with their children */
 	size_t npids;
+	uint32_t max_conns; /* that rs_kernel_live() has room for; 0: 65536 */
 	const char
 		*inject_refused; /* with cfg.inject: why it is not to be done after all; or NULL */
 };
@@ -100,7 +101,8 @@ void rs_kernel_adopt(struct rs_kernel *k, uint32_t tgid);
 /* This process runs Go, laid out so. 0 or -errno. The kernel side forgets it when it ends or executes. */
 int rs_kernel_go(struct rs_kernel *k, uint32_t tgid, const struct rs_bpf_go *layout);
 
-/* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. */
+/* Calls fn for the cookie of every socket that has capture state now: what is not named is gone. 0 or -errno, then nothing is
+ * known; -E2BIG: there are more than there is room for. */
 int rs_kernel_live(struct rs_kernel *k, void (*fn)(void *arg, uint64_t conn), void *arg);
 
 /* What the BPF programs have counted, of all CPUs; and records that were refused here. */

@@ -377,6 +377,9 @@ static int configure(struct ringspan_bpf *skel, const struct rs_kernel_opts *opt
 		r = bpf_map__set_max_entries(skel->maps.rs_scratch, 2 * own + RS_TLS_SLOTS);
 	else if (!r && skel->rodata->rs_cfg.tls)
 		r = bpf_map__set_max_entries(skel->maps.rs_scratch, own + RS_TLS_SLOTS);
+	if (!r)
+		r = bpf_map__set_max_entries(skel->maps.rs_live,
+					     opts->max_conns ? opts->max_conns : 65536);
 	if (!r && backend == RS_CAPTURE_SYSCALL)
 		r = bpf_map__set_max_entries(skel->maps.rs_conns, 16384);
 	return r;
