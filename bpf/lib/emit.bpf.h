@@ -73,6 +73,7 @@ static __noinline void rs_emit_open(struct rs_conn *c, struct sock *sk, __u64 wa
 		rs_describe_tcp(o, sk);
 	else
 		rs_describe_unix(o, sk);
+	c->role = o->role;
 	rs_submit(o, wake);
 }
 

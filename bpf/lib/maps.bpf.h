@@ -51,7 +51,8 @@ struct rs_conn {
 	__u8 hello[2]; /* segments of TLS records told of, per direction */
 	struct rs_frames frames[2];
 	__u32 verdict_epoch; /* rs_verdict_epoch + 1 when tgid was last found not to be excluded */
-	__u32 pad2_;
+	__u8 role;	     /* enum rs_ev_role, as its open record says */
+	__u8 pad2_[3];
 };
 
 #define RS_WHOLE_BINARY 2
