@@ -60,6 +60,29 @@ def no_namespace():
     return ""
 
 
+# A server of one thread that shares its CPU with a program that never rests. What it is asked for tells where it waits
+# for that CPU: in the request, or behind its answer, before it reads the next one.
+WAITS = """
+import os, socket, subprocess, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+subprocess.Popen([sys.executable, "-c", "import os\\np = os.getppid()\\nwhile os.getppid() == p: pass"])
+def wait():
+    waited = lambda: int(open("/proc/self/schedstat").read().split()[1])
+    end = waited() + 20_000_000
+    while waited() < end:
+        pass
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listens", flush=True)
+conn = s.accept()[0]
+while data := conn.recv(4096):
+    if b"/within" in data:
+        wait()
+    conn.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
+    if b"/behind" in data:
+        wait()
+"""
+
+
 class Events(LiveTest):
     def in_namespace(self, code, *args):
         """Run Python in the namespace; its output."""
@@ -215,3 +238,19 @@ calm.get("/s/200?after")
         self.check_only([s for s in spans if s.target != "/hog/512"], {})
         self.assertIn("process.oom_kill", self.on(spans, "/hog/512", SERVER).event_names)
         self.assertNotIn("process.oom_kill", self.on(spans, "/hog/512", CLIENT).event_names)
+
+    def test_run_queue_wait(self):
+        """A wait for a CPU is told of the request that waited; behind an answer nobody waits, and nothing is sent."""
+        port = free_port()
+        server = self.place.spawn_server([sys.executable, "-c", WAITS, str(port)])
+        agent = self.agent("-p", str(server.pid), "--run-queue-wait", "15ms")
+        wire = Wire(("127.0.0.1", port), 60)
+        for i in range(3):
+            wire.get(f"/within?{i}")
+            wire.get(f"/behind?{i}")
+        agent.wait_for("the spans", lambda s: True, 6)
+        idle = agent.counter("conn", "facts_idle")
+        spans = agent.stop()
+        for i in range(3):
+            self.assertIn("thread.run_queue_wait", self.on(spans, f"/within?{i}", SERVER).event_names)
+        self.assertEqual(idle, 0)
