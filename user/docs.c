@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "docs.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/counters.h"
@@ -290,14 +291,45 @@ static void put_words(FILE *out, int command)
 	}
 }
 
-/* An option's values, where they are words or files. */
-static void put_value_case(FILE *out, const struct rs_option *o)
+/* The words that an option's value may be, each with '|' behind it; NULL: it is no such word. */
+static const char *value_words(int option)
 {
+#define RS_ENCODER(file, name)	  name "|"
+#define RS_EXPORTER(symbol, name) name "|"
+	switch (option) {
+	case RS_O_format:
+		return "text|"
+#include "encoders.def"
+			;
+	case RS_O_encoder:
+	case RS_O_to:
+		return
+#include "encoders.def"
+			;
+	case RS_O_from:
+		return "otlp-json|otlp-proto|";
+	case RS_O_exporter:
+		return
+#include "export/exporters.def"
+			;
+	default:
+		return rs_options[option].type == RS_OT_ENUM ? rs_options[option].arg : NULL;
+	}
+#undef RS_ENCODER
+#undef RS_EXPORTER
+}
+
+/* An option's values, where they are words or files. */
+static void put_value_case(FILE *out, int option)
+{
+	const struct rs_option *o = &rs_options[option];
+	const char *words = value_words(option);
+
 	if (!o->arg)
 		return;
-	if (o->type == RS_OT_ENUM) {
+	if (words) {
 		fprintf(out, "\t--%s) words=\"", o->name);
-		for (const char *p = o->arg; *p; p++)
+		for (const char *p = words; *p; p++)
 			fputc(*p == '|' ? ' ' : *p, out);
 		fputs("\" ;;\n", out);
 	} else if (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "PATH")) {
@@ -310,29 +342,46 @@ static void put_value_case(FILE *out, const struct rs_option *o)
 	}
 }
 
+static void put_commands(FILE *out)
+{
+	for (int c = 0; c < RS_CMD_COUNT; c++)
+		fprintf(out, " %s", rs_command_info[c].name);
+}
+
 void rs_docs_bash(FILE *out)
 {
 	fputs("# bash completion for ringspan; made by `ringspan help bash`\n"
 	      "_ringspan()\n{\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words verbs\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tcase $prev in\n",
 	      out);
 	for (int i = 0; i < RS_O_COUNT; i++)
-		put_value_case(out, &rs_options[i]);
+		put_value_case(out, i);
 	fputs("\tesac\n\tif [ -z \"$words\" ] && [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords=\"help",
 	      out);
-	for (int c = 0; c < RS_CMD_COUNT; c++)
-		fprintf(out, " %s", rs_command_info[c].name);
-	fputs("\"\n\telif [ -z \"$words\" ]; then\n\t\tcase ${COMP_WORDS[1]} in\n", out);
+	put_commands(out);
+	fputs("\"\n\telif [ -z \"$words\" ]; then\n\t\tcase ${COMP_WORDS[1]} in\n"
+	      "\t\thelp) verbs=\"man bash",
+	      out);
+	put_commands(out);
+	fputs("\" ;;\n", out);
 	for (int c = 0; c < RS_CMD_COUNT; c++) {
+		const char *args = rs_command_info[c].args;
+
 		fprintf(out, "\t\t%s) words=\"", rs_command_info[c].name);
 		put_words(out, c);
-		fputs("\" ;;\n", out);
+		fputs("\"", out);
+		/* What is typed as it stands, as in "check FILE". */
+		if (islower((unsigned char)*args))
+			fprintf(out, " verbs=%.*s", (int)strcspn(args, " "), args);
+		fputs(" ;;\n", out);
 	}
 	fputs("\t\tesac\n"
-	      "\t\t# What is no option is a file, or a command after --.\n"
-	      "\t\t[[ $cur == -* ]] || { mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return; }\n"
+	      "\t\t[ \"$COMP_CWORD\" -eq 2 ] || verbs=\n"
+	      "\t\t# What is no option is a verb, else a file, or a command after --.\n"
+	      "\t\tif [[ $cur != -* && -n $verbs ]]; then words=$verbs\n"
+	      "\t\telif [[ $cur != -* ]]; then mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return; fi\n"
 	      "\tfi\n"
 	      "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
 	      "}\n"

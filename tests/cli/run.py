@@ -226,9 +226,12 @@ def test_docs():
         expect(not done.stderr, done.stderr)
     script = bash + """
         complete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ringspan; echo "${COMPREPLY[*]}"; }
-        complete_ ringspan st; complete_ ringspan trace --capt; complete_ ringspan trace --capture s"""
+        complete_ ringspan st; complete_ ringspan trace --capt; complete_ ringspan trace --capture s
+        complete_ ringspan run --exporter otlp-g; complete_ ringspan trace --format te; complete_ ringspan encode --to zip
+        complete_ ringspan config ''; complete_ ringspan help sta"""
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    expect(done.stdout == "status\n--capture --capture-request-header --capture-response-header\nsocket syscall\n", done)
+    expect(done.stdout.splitlines() == ["status", "--capture --capture-request-header --capture-response-header",
+                                        "socket syscall", "otlp-grpc", "text", "zipkin", "check", "status"], done)
 
 
 def test_install():
