@@ -17,10 +17,12 @@
 
 #define MS 1000000ull
 
-/* The ring is drained on a timer, records wake nobody: at this pace when there is traffic, slower when
- * there is none. 8 MiB hold far more than traffic makes in one period. */
-#define DRAIN_BUSY_NS (5 * MS)
+/* The ring is drained on a timer, records wake nobody. Each turn begins with caches that other programs have had, so
+ * turns are few: as few as leave most of the ring free. */
+#define DRAIN_SOON_NS (5 * MS)
+#define DRAIN_BUSY_NS (20 * MS)
 #define DRAIN_IDLE_NS (50 * MS)
+#define DRAIN_PART    8 /* of the ring: what a period is to fill at most */
 #define TICK_NS	      (100 * MS)
 #define SWEEP_NS      (10000 * MS) /* for dead sockets */
 #define CLOCK_TICKS   10	   /* follow the wall clock every second */
@@ -83,15 +85,26 @@ size_t rs_agent_read_ring(struct rs_agent *a)
 	return n;
 }
 
+/* Until the next turn, after one that found so many bytes. */
+static uint64_t next_period(const struct rs_agent *a, uint64_t found)
+{
+	/* With --inject the kernel side is to hear of an answer before the next request. */
+	uint64_t most = a->pl.request_start ? DRAIN_SOON_NS : DRAIN_BUSY_NS, period;
+
+	if (!found)
+		return a->drain_period < DRAIN_IDLE_NS / 2 ? a->drain_period * 2 : DRAIN_IDLE_NS;
+	period = a->drain_period * (a->cfg->ring_size / DRAIN_PART) / found;
+	return period > most ? most : period < DRAIN_SOON_NS ? DRAIN_SOON_NS : period;
+}
+
 static void drain(struct rs_agent *a)
 {
+	uint64_t from = rs_kernel_read_pos(a->kernel), period;
 	size_t n = rs_agent_read_ring(a);
-	uint64_t period = n ? DRAIN_BUSY_NS : a->drain_period * 2;
 
 	if (a->pl.done)
 		rs_agent_stop(a, RS_EXIT_OK);
-	if (period > DRAIN_IDLE_NS)
-		period = DRAIN_IDLE_NS;
+	period = next_period(a, rs_kernel_read_pos(a->kernel) - from);
 	/* More is waiting: at once, after the others' turn. */
 	if (n == RS_AGENT_BUDGET)
 		rs_loop_timer_set(&a->drain, 0, period);
