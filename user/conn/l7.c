@@ -292,130 +292,183 @@ static bool go_over(struct ctx *c, unsigned proto)
 	return true;
 }
 
+/* Bytes of one direction that are being parsed: those held, and a record's behind them. */
+struct input {
+	struct str all;
+	size_t pos;	    /* of the first that is not parsed */
+	size_t old;	    /* that came with earlier records */
+	uint64_t first_ns;  /* when the first of all came */
+	uint32_t first_seq; /* its sequence number; 0: not known */
+};
+
+static struct input input_of(struct ctx *c, struct rs_stream *s, struct str data)
+{
+	struct input in = { .all = data, .first_ns = s->last_ns, .first_seq = c->seq };
+	struct str held = rs_stream_held(s);
+
+	if (!held.len)
+		return in;
+	if (rs_stream_hold(s, &c->env->windows, data)) {
+		drop_held(c->env, s, RS_C_STREAM_NO_WINDOW);
+		s->out_of_step = true;
+		return in;
+	}
+	count(c->env, RS_C_STREAM_HELD, data.len);
+	in.old = held.len;
+	in.first_ns = s->win->first_ns;
+	in.first_seq = s->win->first_seq;
+	in.all = rs_stream_held(s);
+	return in;
+}
+
+/* What is not parsed waits for what follows it. */
+static void hold_rest(struct ctx *c, struct rs_stream *s, const struct input *in)
+{
+	struct rs_l7_env *env = c->env;
+	size_t rest = in->all.len - in->pos;
+
+	if (s->win) {
+		count(env, RS_C_STREAM_HELD, -(uint64_t)in->pos);
+		rs_stream_drop(s, &env->windows, in->pos);
+	} else if (rest) {
+		if (rs_stream_hold(s, &env->windows, str_from(in->all, in->pos))) {
+			count(env, RS_C_STREAM_NO_WINDOW, rest);
+			s->out_of_step = true;
+			return;
+		}
+		count(env, RS_C_STREAM_HELD, rest);
+	}
+	if (s->win) {
+		s->win->first_seq = in->first_seq ? in->first_seq + (uint32_t)in->pos : 0;
+		/* The rest begins in the newest record, unless nothing of the older ones was used. */
+		s->win->first_ns = in->pos && in->pos >= in->old ? s->last_ns : in->first_ns;
+	}
+}
+
+/* What is not parsed has no parser any more. */
+static void leave_rest(struct ctx *c, struct rs_stream *s, const struct input *in)
+{
+	if (s->win) {
+		count(c->env, RS_C_STREAM_HELD, -(uint64_t)in->pos);
+		rs_stream_drop(s, &c->env->windows, in->pos);
+	} else {
+		count(c->env, RS_C_STREAM_UNKNOWN, in->all.len - in->pos);
+	}
+	if (c->l7->tunnel)
+		ignore(c);
+	else
+		reinfer(c);
+}
+
+/* What becomes of the rest, after one step of the parser. */
+enum rest {
+	REST_PARSE,
+	REST_HOLD,
+	REST_LEAVE,
+};
+
+/* A message of `used` bytes. */
+static enum rest take_message(struct ctx *c, enum rs_ev_dir dir, struct input *in, size_t used,
+			      struct rs_msg *m)
+{
+	const struct rs_stream *s = &c->l7->s[dir];
+
+	count(c->env, RS_C_STREAM_PARSED, used);
+	m->start_ns = m->end_ns = s->last_ns;
+	m->seq = 0;
+	if (m->type != RS_MSG_REQUEST_END && m->type != RS_MSG_RESPONSE_END) {
+		if (in->pos < in->old)
+			m->start_ns = in->first_ns;
+		if (in->first_seq)
+			m->seq = in->first_seq + (uint32_t)in->pos;
+	}
+	in->pos += used;
+	deliver(c, dir, m);
+	if (tunnelled(c->l7, m) || (m->flags & RS_MSGF_SWITCH && !go_over(c, m->to)))
+		return REST_LEAVE;
+	return REST_PARSE;
+}
+
+/* The parser does not want the next n bytes. */
+static enum rest skip(struct ctx *c, struct rs_stream *s, struct input *in, size_t n)
+{
+	size_t rest = in->all.len - in->pos;
+
+	/* What is numbered needs no head to be in step again. */
+	if (rs_protos[c->l7->proto]->pairing == RS_PAIR_BY_ID)
+		s->resynced = false;
+	if (n <= rest) {
+		count(c->env, RS_C_STREAM_PARSED, n);
+		in->pos += n;
+		return REST_PARSE;
+	}
+	count(c->env, RS_C_STREAM_PARSED, rest);
+	s->skip = n - rest;
+	in->pos = in->all.len;
+	if (s->skip >= SKIP_WORTH)
+		tell_policy(c);
+	return REST_HOLD;
+}
+
+static enum rest parse(struct ctx *c, enum rs_ev_dir dir, struct input *in)
+{
+	struct rs_l7 *l7 = c->l7;
+	struct rs_stream *s = &l7->s[dir];
+	const struct rs_proto_ops *ops = rs_protos[l7->proto];
+	size_t used = 0;
+	struct rs_msg m;
+
+	if (s->out_of_step) {
+		used = ops->resync(l7->state, dir, l7->role, str_from(in->all, in->pos));
+		count(c->env, RS_C_STREAM_OUT_OF_STEP, used);
+		in->pos += used;
+		if (in->pos == in->all.len)
+			return REST_HOLD;
+		s->out_of_step = false;
+		s->resynced = true;
+	}
+	switch (ops->parse(l7->state, dir, l7->role, str_from(in->all, in->pos), &used, &m)) {
+	case RS_PARSE_OK:
+		return take_message(c, dir, in, used, &m);
+	case RS_PARSE_SKIP:
+		return skip(c, s, in, used);
+	case RS_PARSE_NEED_MORE:
+		return REST_HOLD;
+	case RS_PARSE_INVALID:
+		break;
+	}
+	/* A byte is given up, so that looking on makes progress. */
+	used = in->pos < in->all.len;
+	count(c->env, RS_C_STREAM_OUT_OF_STEP, used);
+	in->pos += used;
+	s->out_of_step = true;
+	if (!s->resynced) { /* else what resync() found was none: still looking */
+		count(c->env, RS_C_PROTO_HEADS, 1);
+		count(c->env, RS_C_PROTO_INVALID, 1);
+	}
+	return REST_PARSE;
+}
+
 /*
  * Parses what is held and `data`, which follows it. Ends when the parser needs more (the rest is
  * held), does not want more (s->skip), or the connection is no longer ACTIVE.
  */
 static void run(struct ctx *c, enum rs_ev_dir dir, struct str data)
 {
-	struct rs_l7 *l7 = c->l7;
-	struct rs_l7_env *env = c->env;
-	struct rs_stream *s = &l7->s[dir];
-	const struct rs_proto_ops *ops = rs_protos[l7->proto];
-	size_t old = rs_stream_held(s).len; /* bytes that came with earlier records */
-	uint64_t first_ns = old ? s->win->first_ns : s->last_ns; /* of the first byte of `in` */
-	uint32_t first_seq = old ? s->win->first_seq : c->seq;
-	struct str in = data;
-	size_t pos = 0;
-	struct rs_msg m;
+	struct rs_stream *s = &c->l7->s[dir];
+	struct input in = input_of(c, s, data);
+	enum rest rest;
 
-	if (old) {
-		if (rs_stream_hold(s, &env->windows, data)) {
-			drop_held(env, s, RS_C_STREAM_NO_WINDOW);
-			s->out_of_step = true;
-			old = 0;
-			first_ns = s->last_ns;
-			first_seq = c->seq;
-		} else {
-			count(env, RS_C_STREAM_HELD, data.len);
-			in = rs_stream_held(s);
-		}
-	}
-	for (;;) {
-		size_t used = 0;
-
-		if (s->out_of_step) {
-			used = ops->resync(l7->state, dir, l7->role, str_from(in, pos));
-			count(env, RS_C_STREAM_OUT_OF_STEP, used);
-			pos += used;
-			if (pos == in.len)
-				goto out;
-			s->out_of_step = false;
-			s->resynced = true;
-		}
-		switch (ops->parse(l7->state, dir, l7->role, str_from(in, pos), &used, &m)) {
-		case RS_PARSE_OK:
-			count(env, RS_C_STREAM_PARSED, used);
-			m.start_ns = m.end_ns = s->last_ns;
-			m.seq = 0;
-			if (m.type != RS_MSG_REQUEST_END && m.type != RS_MSG_RESPONSE_END) {
-				if (pos < old)
-					m.start_ns = first_ns;
-				if (first_seq)
-					m.seq = first_seq + (uint32_t)pos;
-			}
-			pos += used;
-			deliver(c, dir, &m);
-			if (tunnelled(l7, &m))
-				goto gone;
-			if (m.flags & RS_MSGF_SWITCH) {
-				if (!go_over(c, m.to))
-					goto gone;
-				ops = rs_protos[l7->proto];
-			}
-			continue;
-		case RS_PARSE_SKIP:
-			/* What is numbered needs no head to be in step again. */
-			if (ops->pairing == RS_PAIR_BY_ID)
-				s->resynced = false;
-			if (used <= in.len - pos) {
-				count(env, RS_C_STREAM_PARSED, used);
-				pos += used;
-				continue;
-			}
-			count(env, RS_C_STREAM_PARSED, in.len - pos);
-			s->skip = used - (in.len - pos);
-			pos = in.len;
-			if (s->skip >= SKIP_WORTH)
-				tell_policy(c);
-			goto out;
-		case RS_PARSE_NEED_MORE:
-			goto out;
-		case RS_PARSE_INVALID:
-			/* A byte is given up, so that looking on makes progress. */
-			used = pos < in.len;
-			count(env, RS_C_STREAM_OUT_OF_STEP, used);
-			pos += used;
-			s->out_of_step = true;
-			if (s->resynced)
-				continue; /* what resync() found was none: still looking */
-			count(env, RS_C_PROTO_HEADS, 1);
-			count(env, RS_C_PROTO_INVALID, 1);
-			continue;
-		}
-	}
-out:
-	if ((s->out_of_step || s->resynced) && ++l7->probes >= SEARCH_RECORDS)
-		goto gone;
-	if (s->win) {
-		count(env, RS_C_STREAM_HELD, -(uint64_t)pos);
-		rs_stream_drop(s, &env->windows, pos);
-	} else if (pos < in.len) {
-		if (rs_stream_hold(s, &env->windows, str_from(in, pos))) {
-			count(env, RS_C_STREAM_NO_WINDOW, in.len - pos);
-			s->out_of_step = true;
-			return;
-		}
-		count(env, RS_C_STREAM_HELD, in.len - pos);
-	}
-	if (s->win) {
-		s->win->first_seq = first_seq ? first_seq + (uint32_t)pos : 0;
-		/* The rest begins in the newest record, unless nothing of the older ones was used. */
-		s->win->first_ns = pos && pos >= old ? s->last_ns : first_ns;
-	}
-	return;
-gone:
-	/* What is left of the input has no parser. */
-	if (s->win) {
-		count(env, RS_C_STREAM_HELD, -(uint64_t)pos);
-		rs_stream_drop(s, &env->windows, pos);
-	} else {
-		count(env, RS_C_STREAM_UNKNOWN, in.len - pos);
-	}
-	if (l7->tunnel)
-		ignore(c);
+	do {
+		rest = parse(c, dir, &in);
+	} while (rest == REST_PARSE);
+	if (rest == REST_HOLD && (s->out_of_step || s->resynced) &&
+	    ++c->l7->probes >= SEARCH_RECORDS)
+		rest = REST_LEAVE;
+	if (rest == REST_HOLD)
+		hold_rest(c, s, &in);
 	else
-		reinfer(c);
+		leave_rest(c, s, &in);
 }
 
 /* No protocol yet: ask each. Records are probed from their first byte, where messages mostly start. */
