@@ -10,10 +10,13 @@
 and the closing line "N passed, N failed, N skipped". tests/check repeats the last two kinds at its end.
 Who asks for tests by a part of their names (T=…) and means none has made a mistake: exit status 2.
 """
+import functools
 import os
 import random
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import traceback
@@ -36,6 +39,21 @@ def free_port():
             except OSError:
                 continue
         return port
+
+
+@functools.cache
+def go_program(name):
+    """Why build/NAME, a program of Go modules in the folder that its rule names, cannot be had; or nothing."""
+    if not shutil.which("go"):
+        return "no Go compiler"
+    # What another make runs us with is no word to this one.
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    done = subprocess.run(["make", "-s", "-C", os.path.dirname(TESTS), f"build/{name}"], stdin=subprocess.DEVNULL, env=env,
+                          capture_output=True, text=True, timeout=1500, check=False)
+    if not done.returncode:
+        return ""
+    version = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout.strip()
+    return f"{name} cannot be built with {version}: {' '.join(done.stderr.split())[-300:]}"
 
 
 class Failure(Exception):

@@ -5,11 +5,11 @@
 Chart and manifests against the published schemas, image, package, unit, examples. What needs a tool that cannot be had
 here is skipped with the reason. `make check-k8s-node` runs the rest on a real Kubernetes.
 """
-import functools
 import gzip
 import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -240,6 +240,9 @@ def package_is_complete():
                  "./usr/share/man/man1/ringspan.1.gz", "./usr/share/bash-completion/completions/ringspan",
                  "./usr/share/doc/ringspan/copyright"):
         expect(path in files, f"{path} is missing")
+    with open(TOP + "/README.md", encoding="utf-8") as f:
+        for page in set(re.findall(r"\(docs/(\S+\.md)\)", f.read())):
+            expect(f"./usr/share/doc/ringspan/docs/{page}" in files, f"the README's docs/{page} is missing")
     with tempfile.TemporaryDirectory() as d:
         run("dpkg-deb", "-x", deb, d)
         expect("ringspan " in run(d + "/usr/bin/ringspan", "version"), "it does not run")
@@ -286,18 +289,9 @@ def unit_is_hardened():
 # -- the other programs ----------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def build(name):
-    """Why build/NAME, a program of Go modules, cannot be had; or nothing."""
-    if not shutil.which("go"):
-        return "no Go compiler"
-    done = run("make", "-s", "-C", TOP, f"build/{name}", ok=False)
-    return f"{name} cannot be built: {done.stderr.strip()[-300:]}" if done.returncode else ""
-
-
 def built(name):
-    if build(name):
-        raise Skipped(build(name))
+    if suite.go_program(name):
+        raise Skipped(suite.go_program(name))
     return f"{TOP}/build/{name}"
 
 
@@ -500,7 +494,7 @@ def main():
     # Before the tests, which have five minutes each: the first build on a machine takes some of them.
     for case, program in ((gateway_samples_whole_traces, "collector"), (datadog_agent_takes_it, "traceagent")):
         if suite.wanted(case.__name__, sys.argv[1:]):
-            build(program)
+            suite.go_program(program)
     return tools.main(cases, sys.argv[1:])
 
 

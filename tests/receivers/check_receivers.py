@@ -9,7 +9,6 @@ same spans. CHECK_PORT: the first of 20 ports used.
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -43,9 +42,8 @@ def command(*argv, **more):
 
 
 def collector():
-    if not shutil.which("go"):
-        raise Skipped("no Go compiler")
-    command("make", "-s", "build/collector", timeout=1500)
+    if suite.go_program("collector"):
+        raise Skipped(suite.go_program("collector"))
     return os.path.abspath("build/collector")
 
 
