@@ -12,7 +12,8 @@
 
 #define RS_MEMO_BYTES (512u * 1024)
 #define RS_MEMO_SLOTS 1024
-#define RS_MEMO_MAX   (16u * 1024) /* bytes of one resource; what is longer is written anew each time */
+#define RS_MEMO_MAX                                                                                \
+	(16u * 1024) /* bytes of one resource; what is longer is written anew each time */
 
 struct rs_memo {
 	char *bytes;   /* a ring */

@@ -213,7 +213,7 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 	struct rs_proc *p;
 
 	if (o->has_request && !pl->done) {
-		pl->n.v[RS_C_TRACE_EXCHANGES]++;
+		pl->emitted++;
 		p = rs_pl_proc_of(o);
 		if (p)
 			p->used = true;
@@ -284,7 +284,7 @@ void rs_pl_finish(struct rs_pipeline *pl, struct rs_open *o)
 {
 	name_peer(pl, o);
 	rs_trace_end(&pl->trace, o);
-	if (!pl->done && rs_pl_hold(pl, o))
+	if (o->has_request && !pl->done && rs_pl_hold(pl, o))
 		return;
 	rs_pl_emit(pl, o);
 }
@@ -686,7 +686,8 @@ void rs_pipeline_gauges(struct rs_pipeline *pl)
 		open += rs_list_entry(pos, struct rs_open, of_all)->has_request;
 	pl->n.v[RS_C_PAIR_OPEN] = open;
 	pl->n.v[RS_C_TLS_OPEN] = tls_open(&pl->n);
-	pl->n.v[RS_C_TRACE_HELD] = pl->held_pool.in_use;
+	pl->n.v[RS_C_TRACE_HELD] = pl->done ? 0 : pl->held_pool.in_use;
+	pl->n.v[RS_C_TRACE_EXCHANGES] = pl->emitted + pl->n.v[RS_C_TRACE_HELD];
 	pl->n.v[RS_C_EXPORT_HELD] = pl->batch.nspans;
 	pl->n.v[RS_C_EXPORT_SPANS] = pl->n.v[RS_C_TRACE_SPANS];
 }

@@ -72,6 +72,7 @@ struct rs_pipeline {
 	struct rs_procs procs;
 	struct rs_dns dns;
 	struct rs_batch batch;
+	uint64_t emitted; /* finished requests, but those that are held */
 	struct rs_pool held_pool;
 	struct rs_list held;	/* struct rs_held.node, oldest first: for the other end */
 	struct rs_list podless; /* likewise: for the pod */

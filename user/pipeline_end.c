@@ -166,9 +166,9 @@ static void end_closing(struct rs_pipeline *pl, uint64_t grace_ns)
 	}
 }
 
-static bool waits_for_pod(struct rs_pipeline *pl, const struct rs_open *o, struct rs_proc *p)
+static bool waits_for_pod(struct rs_pipeline *pl, struct rs_proc *p)
 {
-	return o->has_request && p && rs_procs_waits(&pl->procs, p, pl->now);
+	return p && rs_procs_waits(&pl->procs, p, pl->now);
 }
 
 bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o)
@@ -179,7 +179,7 @@ bool rs_pl_hold(struct rs_pipeline *pl, struct rs_open *o)
 
 	if (!p)
 		p = rs_procs_find(&pl->procs, o->x.tgid);
-	if (!other_end && !waits_for_pod(pl, o, p))
+	if (!other_end && !waits_for_pod(pl, p))
 		return false;
 	h = rs_pool_get(&pl->held_pool);
 	if (!h) {
@@ -218,7 +218,7 @@ void rs_pl_release_held(struct rs_pipeline *pl, bool all)
 
 		if (!all && rs_trace_waits(h->o, pl->now))
 			return;
-		if (all || !waits_for_pod(pl, h->o, h->p)) {
+		if (all || !waits_for_pod(pl, h->p)) {
 			emit_held(pl, h);
 			continue;
 		}
@@ -236,7 +236,7 @@ static void release_podless(struct rs_pipeline *pl, bool all)
 	rs_list_for_each_safe (pos, tmp, &pl->podless) {
 		struct rs_held *h = rs_list_entry(pos, struct rs_held, node);
 
-		if (all || !waits_for_pod(pl, h->o, h->p))
+		if (all || !waits_for_pod(pl, h->p))
 			emit_held(pl, h);
 	}
 }

@@ -157,7 +157,8 @@ static void put_pod(struct world *w)
 /* Something becomes of a process, or of all. */
 static void change(struct world *w, struct rs_proc *p)
 {
-	static const char *const extra[] = { "", "team=a", "team=b", "deployment.environment.name=x",
+	static const char *const extra[] = { "", "team=a", "team=b",
+					     "deployment.environment.name=x",
 					     "service.version=1,team=a" };
 	static const struct str uids[] = { { "pod-0", 5 }, { "pod-1", 5 }, { "pod-2", 5 } };
 	char comm[16];

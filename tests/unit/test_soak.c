@@ -207,6 +207,27 @@ static void bounded(const struct rs_pipeline *pl)
 	assert_int_equal(t->threads.pool.in_use, t->threads.by_id.count);
 }
 
+/* Whenever somebody asks, what entered a stage has left it, or is there. */
+static void balanced(struct rs_pipeline *pl)
+{
+	static const char *const stages[] = { "conn", "stream", "proto", "pair", "trace", "tls" };
+
+	rs_pipeline_gauges(pl);
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
+		uint64_t in = 0, gone = 0;
+
+		for (int c = 0; c < RS_C_COUNT; c++) {
+			if (strcmp(rs_counter_info[c].stage, stages[i]) ||
+			    rs_counter_info[c].kind == RS_CK_INFO)
+				continue;
+			*(rs_counter_info[c].kind == RS_CK_IN ? &in : &gone) += pl->n.v[c];
+		}
+		if (in != gone)
+			fail_msg("%s: in %llu, out or there %llu", stages[i],
+				 (unsigned long long)in, (unsigned long long)gone);
+	}
+}
+
 static void test_soak(void **state)
 {
 	const struct rs_pipeline_opts opts = { .max_conns = CONNS,
@@ -243,10 +264,13 @@ static void test_soak(void **state)
 			if (rnd(s, 100) == 0)
 				rs_pipeline_tick(&s->pl, s->now);
 			bounded(&s->pl);
+			if (rnd(s, 100) == 0)
+				balanced(&s->pl);
 		}
 	}
 	rs_pipeline_finish(&s->pl);
 	bounded(&s->pl);
+	balanced(&s->pl);
 	assert_true(s->spans > STEPS / 20);
 	assert_true(s->named > s->spans / 100);
 	assert_int_equal(s->pl.conns.pool.in_use, 0);

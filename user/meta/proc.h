@@ -72,8 +72,8 @@ struct rs_procs {
 	struct rs_map by_tgid;
 	struct rs_pool pool;
 	struct rs_list lru; /* nearly in the order in which they were last heard of */
-	uint64_t next_id; /* of a resource */
-	bool live; /* read /proc */
+	uint64_t next_id;   /* of a resource */
+	bool live;	    /* read /proc */
 	struct rs_counters *n;
 	/* Called when a process is found to publish its threads' active span. May be NULL. */
 	void (*publisher)(void *arg, uint32_t tgid, const struct rs_bpf_tlsvar *tls);
