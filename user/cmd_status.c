@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,11 +72,81 @@ static int show(const struct rs_config *cfg, struct rs_view *v, FILE *out, char 
 /* What of a screen fits into the terminal: the top of it is what matters most. */
 static size_t fitting(const char *screen, size_t len, int height)
 {
-	for (size_t i = 0; height > 1 && i < len; i++) {
-		if (screen[i] == '\n' && --height == 1)
+	for (size_t i = 0; height > 0 && i < len; i++) {
+		if (screen[i] == '\n' && --height == 0)
 			return i;
 	}
 	return len;
+}
+
+/* The terminal while it is watched: a page of its own, lines cut instead of wrapped, keys as they are pressed. */
+struct page {
+	struct termios before;
+	bool keys; /* there is a keyboard */
+	int signals;
+};
+
+static void open_page(struct page *p)
+{
+	struct termios t;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	p->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	p->keys = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &p->before);
+	if (p->keys) {
+		t = p->before;
+		t.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		tcsetattr(STDIN_FILENO, TCSANOW, &t);
+	}
+	fputs("\033[?1049h\033[?7l\033[?25l", stdout);
+}
+
+static void close_page(struct page *p)
+{
+	fputs("\033[?25h\033[?7h\033[?1049l", stdout);
+	fflush(stdout);
+	if (p->keys)
+		tcsetattr(STDIN_FILENO, TCSANOW, &p->before);
+	close(p->signals);
+}
+
+/* For a second, or until a key is pressed. True: it is to end. */
+static bool wait_on_page(struct page *p)
+{
+	struct pollfd fd[2] = { { .fd = p->signals, .events = POLLIN },
+				{ .fd = p->keys ? STDIN_FILENO : -1, .events = POLLIN } };
+	char key;
+
+	if (poll(fd, 2, 1000) <= 0)
+		return false;
+	return fd[0].revents || read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q';
+}
+
+/* The screen that is to be shown next, malloc'ed. 0, or -errno and *ret_screen NULL. */
+static int next_screen(const struct rs_config *cfg, struct rs_view *v, bool first,
+		       char **ret_screen, size_t *ret_len)
+{
+	FILE *mem = open_memstream(ret_screen, ret_len);
+	char err[512];
+	int e;
+
+	if (!mem)
+		return -errno;
+	v->width = rs_term_width(STDOUT_FILENO);
+	e = show(cfg, v, mem, err, sizeof(err));
+	if (e && !first)
+		fprintf(mem, "%s\n", err); /* it may come back */
+	fclose(mem);
+	if (!e || !first)
+		return 0;
+	free(*ret_screen);
+	rs_error("%s", err);
+	return e;
 }
 
 /*
@@ -81,27 +155,21 @@ static size_t fitting(const char *screen, size_t len, int height)
  */
 static int watch(const struct rs_config *cfg, struct rs_view *v)
 {
-	bool tty = isatty(STDOUT_FILENO) && !cfg->json && !cfg->dump;
-	char err[512];
+	bool tty = rs_term_moves(STDOUT_FILENO) && !cfg->json && !cfg->dump, end = false;
+	struct page page;
+	int e;
 
-	for (bool first = true;; first = false) {
-		char *screen = NULL;
-		size_t len = 0;
-		FILE *mem = open_memstream(&screen, &len);
-		int e;
+	for (bool first = true; !end; first = false) {
+		char *screen;
+		size_t len;
 
-		if (!mem)
-			return -errno;
-		v->width = rs_term_width(STDOUT_FILENO);
-		e = show(cfg, v, mem, err, sizeof(err));
-		if (e && !first)
-			fprintf(mem, "%s\n", err); /* it may come back */
-		fclose(mem);
-		if (e && first) {
-			free(screen);
-			rs_error("%s", err);
+		e = next_screen(cfg, v, first, &screen, &len);
+		if (e && first)
 			return e;
-		}
+		if (e)
+			break;
+		if (tty && first)
+			open_page(&page);
 		if (tty) {
 			fputs("\033[H\033[J", stdout);
 			len = fitting(screen, len, rs_term_height(STDOUT_FILENO));
@@ -110,10 +178,17 @@ static int watch(const struct rs_config *cfg, struct rs_view *v)
 		if (!tty && !cfg->json)
 			fputc('\n', stdout);
 		free(screen);
-		if (fflush(stdout))
-			return errno == EPIPE ? 0 : -errno;
-		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+		e = fflush(stdout) && errno != EPIPE ? -errno : 0;
+		if (ferror(stdout))
+			break;
+		if (tty)
+			end = wait_on_page(&page);
+		else
+			nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
 	}
+	if (tty)
+		close_page(&page);
+	return e;
 }
 
 int rs_cmd_status(struct rs_config *cfg)

@@ -5,19 +5,24 @@
 Each case runs build/ringspan and looks at exit code, standard output and error. Errors are one line that
 says what, which, why and what to do. Cases that need root or a BPF-capable kernel are skipped without.
 """
+import fcntl
 import http.client
 import http.server
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -873,6 +878,42 @@ def test_watch():
             w.send_signal(signal.SIGINT)
             w.wait(WAIT)
             expect(seen == 2, "no second screen")
+
+
+def in_terminal(rows, columns, act, *args):
+    """`status --watch` in a terminal of that size, left by act(fd, pid): what it wrote, its exit code, the modes it left changed."""
+    fd, inner = pty.openpty()
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    before, out, acted, end = termios.tcgetattr(inner), b"", False, time.monotonic() + WAIT
+    with subprocess.Popen([RINGSPAN, "status", "--watch", *args], stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
+                          env={**os.environ, "TERM": "xterm"},
+                          preexec_fn=lambda: fcntl.ioctl(inner, termios.TIOCSCTTY, 0)) as p:
+        while p.poll() is None or select.select([fd], [], [], 0)[0]:
+            if select.select([fd], [], [], 0.1)[0]:
+                out += os.read(fd, 65536)
+            if time.monotonic() > end:
+                p.kill()
+            if not acted and out.count(b"\033[H") >= 2:
+                acted = True
+                act(fd, p.pid)
+    changed = [(a, b) for a, b in zip(before, termios.tcgetattr(inner)) if a != b]
+    os.close(fd)
+    os.close(inner)
+    return out.decode(), p.returncode, changed
+
+
+def test_watch_in_terminal():
+    """A screen fits, whatever the terminal's size; q and signals end it, and the terminal is as it was."""
+    needs_capture()
+    ends = {"q": lambda fd, _: os.write(fd, b"xyq"), "^C": lambda fd, _: os.write(fd, b"\x03"),
+            "SIGTERM": lambda _, pid: os.kill(pid, signal.SIGTERM)}
+    with Dir() as d, Agent("run", "--socket", d("s")):
+        for (rows, columns), (how, act) in zip([(24, 80), (7, 30), (1, 1)], ends.items()):
+            out, code, changed = in_terminal(rows, columns, act, "--socket", d("s"))
+            expect(code == 0 and not changed, f"{how}: exit code {code}; modes of the terminal: {changed}")
+            expect(out.startswith("\033[?1049h\033[?7l") and out.endswith("\033[?7h\033[?1049l"), f"{how}: {out[-60:]!r}")
+            for screen in out.split("\033[H\033[J")[1:-1]:
+                expect(screen.count("\n") < rows and screen.startswith("\033[1mringspan"), f"{rows} rows: {screen!r}")
 
 
 def test_second_agent():

@@ -6,13 +6,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+bool rs_term_moves(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && !(term && !strcmp(term, "dumb"));
+}
+
 bool rs_term_color(int fd, enum rs_color mode)
 {
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *no = getenv("NO_COLOR");
 
 	if (mode != RS_COLOR_AUTO)
 		return mode == RS_COLOR_ALWAYS;
-	return isatty(fd) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+	return rs_term_moves(fd) && !(no && *no);
 }
 
 void rs_style_init(struct rs_style *st, bool color)

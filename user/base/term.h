@@ -20,6 +20,8 @@ enum rs_color {
 /* Are colours wanted on fd? AUTO: on a terminal that is not "dumb", unless NO_COLOR is set. */
 bool rs_term_color(int fd, enum rs_color mode);
 void rs_style_init(struct rs_style *st, bool color);
+/* Is fd a terminal whose cursor can be moved? */
+bool rs_term_moves(int fd);
 /* Columns, or 0 when fd is no terminal: there is no limit then. */
 int rs_term_width(int fd);
 /* Lines, or 0 when fd is no terminal. */

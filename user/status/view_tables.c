@@ -220,14 +220,14 @@ static void put_time(FILE *out, bool any, uint64_t ns)
 
 static void put_service(FILE *out, const struct rs_view *v, const struct service *s, double seconds)
 {
-	const char *name = TEXT(s->o, "service", 30);
+	const char *name = TEXT(s->o, "service", 29);
 	bool client = view_is(s->o, "kind", "client");
 	char rate_text[32] = "";
 	int pad;
 
 	if (!*name)
 		name = "(all others)";
-	pad = 30 - rs_utf8_width(str_c(name));
+	pad = 29 - rs_utf8_width(str_c(name));
 	if (seconds > 0)
 		snprintf(rate_text, sizeof(rate_text), "%.1f", (double)s->spans / seconds);
 	fprintf(out, "  %s %s%*s %9s %9s %s%8s%s", client ? OUT : IN, name, pad > 0 ? pad : 0, "",
@@ -262,7 +262,7 @@ void rs_view_services(FILE *out, const struct rs_view *v, const json_t *o)
 		measure(&row[i], one, last ? same_service(last, one) : NULL);
 	}
 	qsort_r(row, n, sizeof(*row), by_choice, &sort);
-	fprintf(out, "\n  %s%-32s %9s %9s %8s %8s %8s%s\n", v->style.bold, "SERVICE", "SPANS",
+	fprintf(out, "\n  %s%-31s %9s %9s %8s %8s %8s%s\n", v->style.bold, "SERVICE", "SPANS",
 		"SPANS/S", "ERRORS", "P50", "P99", v->style.reset);
 	for (; shown < n && shown < MAX_ROWS; shown++)
 		put_service(out, v, &row[shown], (double)(up - from) / 1e9);
