@@ -328,6 +328,16 @@ static int start(struct rs_agent *a)
 	return RS_EXIT_OK;
 }
 
+static void on_unread(void *arg, const struct rs_ev_hdr *ev)
+{
+	struct rs_agent *a = arg;
+
+	if (ev->ts_ns >= a->read_ns)
+		return;
+	a->pl.n.v[RS_C_SOURCE_RECORDS]++;
+	a->pl.n.v[RS_C_SOURCE_UNREAD]++;
+}
+
 #define FINISH_NS (500 * MS) /* a SIGTERM ends the agent within a second */
 
 /* What the kernel held at this moment (capturing goes on while we read), then what is open, then what is
@@ -341,6 +351,10 @@ static void finish(struct rs_agent *a)
 	while (rs_agent_read_ring(a) == RS_AGENT_BUDGET && a->last_record_ns < until &&
 	       now - until < FINISH_NS)
 		now = rs_clock_mono();
+	if (a->last_record_ns < until && !a->pl.done) { /* no time is left for these */
+		a->read_ns = until;
+		rs_kernel_drain(a->kernel, SIZE_MAX, NULL, on_unread, a);
+	}
 	if (!a->record)
 		rs_pipeline_finish(&a->pl);
 }

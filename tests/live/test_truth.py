@@ -2,6 +2,7 @@
 """Spans against the servers' own logs, as multisets of (method, target, status), under real load."""
 import collections
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -115,6 +116,20 @@ class Truth(LiveTest):
         if seen < nginx.log.count():
             self.assertGreater(sum(losses.values()), 0, "what is missing is counted")
         self.assertEqual(len(spans.where(SERVER, nginx.pids, "/s/404?calm")), 10, "after the storm all is seen again")
+
+    def test_what_is_not_read_at_the_end_is_counted(self):
+        """An agent that must end with more in the ring than it has time for."""
+        nginx = Nginx(self.place)
+        agent = self.agent("--ring-size", "128m")
+        agent.process.send_signal(signal.SIGSTOP)
+        wrk(self.place, f"http://127.0.0.1:{nginx.port}", 3)
+        agent.process.send_signal(signal.SIGTERM)
+        agent.process.send_signal(signal.SIGCONT)
+        self.assertEqual(stop(agent.process), 0)
+        told = agent.stderr().splitlines()[-1]
+        self.measured(f"{nginx.log.count()} requests; {told}")
+        if int(re.search(r"([\d,]+) received", told)[1].replace(",", "")) < nginx.log.count():
+            self.assertRegex(told, "unread|ring_full")
 
     def test_a_sweep_waits_for_what_is_not_read_yet(self):
         """An agent that had no CPU for long finds sockets gone whose last words are in the ring, behind much else."""

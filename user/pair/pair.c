@@ -186,8 +186,10 @@ static void finish(struct rs_pair *p, struct rs_open *o, enum rs_xend end, uint6
 	o->finished = true;
 	o->x.end = end;
 	o->x.end_ns = end_ns < o->x.start_ns ? o->x.start_ns : end_ns;
-	if (o->has_request)
-		p->n->v[RS_C_PAIR_FINISHED]++;
+	if (!o->has_request)
+		return;
+	p->n->v[RS_C_PAIR_FINISHED]++;
+	p->n->v[RS_C_PAIR_END_UNKNOWN] += end == RS_XEND_LOST;
 }
 
 static struct rs_open *add_request(struct rs_pair *p, struct rs_conn *c, const struct rs_msg *m)
