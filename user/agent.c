@@ -324,6 +324,9 @@ static int start(struct rs_agent *a)
 	}
 	rs_kernel_begin(a->kernel);
 	rs_agent_drop_rights(a->cfg, a->kernel, &a->exporters, a->child > 0, &a->rights);
+	for (int i = 0; i < a->exporters.n; i++)
+		rs_info("spans go to %s, %s", a->exporters.e[i].ops->name,
+			a->exporters.e[i].target);
 	rs_info("capturing (%s)", rs_kernel_backend(a->kernel));
 	return RS_EXIT_OK;
 }

@@ -281,7 +281,7 @@ def test_bugreport():
         expect(json.loads(has["check.json"])["features"] and json.loads(has["version.json"])["version"], has)
         expect("authorization=***" in has["config.txt"] and "otlp-http=http://***@127.0.0.1:1/x?***" in has["config.txt"],
                has["config.txt"])
-        expect("capturing" in has["log.txt"] and "CapEff" in has["machine.txt"], has)
+        expect("spans go to " in has["log.txt"] and "capturing" in has["log.txt"] and "CapEff" in has["machine.txt"], has)
         found = [(name, s) for name, text in has.items() for s in SECRETS if s in text]
         expect(not found, found)
         done = ringspan("bugreport", "--socket", d("nobody"), "-o", d("r2.tar.gz"))

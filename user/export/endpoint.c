@@ -70,6 +70,8 @@ static int parse_url(struct rs_exporter *e, CURLU *u, const char *text, enum rs_
 	rs_exporter_secret(e, query);
 	curl_url_set(u, CURLUPART_QUERY, NULL, 0);
 	curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
+	if (e->ops->grpc) /* the path names the method: of all the same */
+		curl_url_set(u, CURLUPART_PATH, NULL, 0);
 	if (!e->target)
 		e->target = url_part(e, u, CURLUPART_URL, 0);
 	return e->url && e->target ? 0 : -ENOMEM;
