@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What all spans of a resource and scope share, made when they are first seen and known again by their content. */
+/*
+ * What all spans of a resource and scope share, made when they are first seen and known again: by the resource's id, or
+ * by its content if it has none.
+ */
 #include "datadog_map.h"
 
 #include <stdlib.h>
@@ -10,22 +13,28 @@
 
 void dd_contexts_forget(struct dd_map *m)
 {
-	for (int i = 0; i < DD_CONTEXTS; i++)
-		m->context[i].hash = 0;
+	for (int i = 0; i < DD_CONTEXTS; i++) {
+		if (m->context[i])
+			m->context[i]->hash = 0;
+	}
 }
 
 void dd_contexts_init(struct dd_map *m)
 {
-	for (int i = 0; i <= DD_CONTEXTS; i++)
-		rs_arena_init(&m->context[i].arena, 4096, 0);
+	rs_arena_init(&m->passing.arena, 4096, 0);
 }
 
 void dd_contexts_release(struct dd_map *m)
 {
-	for (int i = 0; i <= DD_CONTEXTS; i++) {
-		rs_arena_release(&m->context[i].arena);
-		free(m->context[i].bytes);
+	for (int i = 0; i < DD_CONTEXTS; i++) {
+		if (!m->context[i])
+			continue;
+		rs_arena_release(&m->context[i]->arena);
+		free(m->context[i]->bytes);
+		free(m->context[i]);
 	}
+	rs_arena_release(&m->passing.arena);
+	free(m->passing.bytes);
 }
 
 /* -- known again ------------------------------------------------------------------------------- */
@@ -60,55 +69,100 @@ static bool is_same(const struct dd_context *c, const struct rs_item *it)
 	const struct rs_scope *sc = &it->ss->scope;
 	const struct rs_attrs *ra = &it->rs->resource.attrs;
 
-	return c->nscope == sc->attrs.n && c->nsrc == sc->attrs.n + ra->n &&
-	       dd_same(c->scope_name, sc->name) && dd_same(c->scope_version, sc->version) &&
-	       same_attrs(c->src, &sc->attrs) && same_attrs(c->src + c->nscope, ra);
+	return c->id == it->rs->resource.id && c->nscope == sc->attrs.n &&
+	       c->nsrc == sc->attrs.n + ra->n && dd_same(c->scope_name, sc->name) &&
+	       dd_same(c->scope_version, sc->version) && same_attrs(c->src, &sc->attrs) &&
+	       (c->id || same_attrs(c->src + c->nscope, ra));
 }
 
-static uint64_t hash_attrs(const struct rs_attrs *as, uint64_t h, size_t *bytes)
+static uint64_t hash_attrs(const struct rs_attrs *as, uint64_t h)
 {
 	for (uint32_t i = 0; i < as->n; i++) {
 		const struct rs_val *v = &as->a[i].val;
 		uint64_t x = as->a[i].key->name.len;
 
-		if (v->type == RS_VAL_STR || v->type == RS_VAL_BYTES) {
-			*bytes += v->len;
+		if (v->type == RS_VAL_STR || v->type == RS_VAL_BYTES)
 			x += rs_strtab_hash(v->str, v->len);
-		} else if (v->type == RS_VAL_ARRAY || v->type == RS_VAL_MAP) {
-			*bytes = SIZE_MAX / 2;
-		}
 		h = rs_strtab_mix(h ^ x, 0x9e3779b97f4a7c15u);
 	}
 	return h;
 }
 
-/* 0: it is not worth keeping. */
+/* Of what it is known by; not 0. */
 static uint64_t hash_of(const struct rs_item *it)
 {
 	const struct rs_scope *sc = &it->ss->scope;
-	size_t bytes = sc->name.len + sc->version.len;
-	uint64_t h = rs_strtab_hash(sc->name.ptr, sc->name.len) ^
-		     rs_strtab_hash(sc->version.ptr, sc->version.len) * 3;
+	uint64_t h;
 
-	h = hash_attrs(&sc->attrs, h, &bytes);
-	h = hash_attrs(&it->rs->resource.attrs, h, &bytes);
-	return bytes <= KEEP_BYTES ? h | 1 : 0;
+	if (it->rs->resource.id)
+		return it->rs->resource.id;
+	h = rs_strtab_hash(sc->name.ptr, sc->name.len) ^
+	    rs_strtab_hash(sc->version.ptr, sc->version.len) * 3;
+	h = hash_attrs(&it->rs->resource.attrs, hash_attrs(&sc->attrs, h));
+	return h | 1ull << 63;
+}
+
+/* Bytes that keeping a value takes. Lists are not compared: they can be kept of a resource that has an id, if short. */
+static size_t val_bytes(const struct rs_val *v, bool lists)
+{
+	size_t n = 0;
+
+	if (v->type == RS_VAL_STR || v->type == RS_VAL_BYTES)
+		return v->len;
+	if (v->type != RS_VAL_ARRAY && v->type != RS_VAL_MAP)
+		return 0;
+	if (v->type == RS_VAL_MAP || !lists || v->len > KEEP_BYTES)
+		return KEEP_BYTES + 1;
+	for (uint32_t i = 0; i < v->len; i++)
+		n += sizeof(*v) + val_bytes(&v->arr[i], false);
+	return n;
+}
+
+static bool worth_keeping(const struct rs_item *it)
+{
+	const struct rs_scope *sc = &it->ss->scope;
+	const struct rs_resource *r = &it->rs->resource;
+	size_t bytes = sc->name.len + sc->version.len;
+
+	for (uint32_t i = 0; i < sc->attrs.n; i++)
+		bytes += val_bytes(&sc->attrs.a[i].val, false);
+	for (uint32_t i = 0; i < r->attrs.n; i++)
+		bytes += val_bytes(&r->attrs.a[i].val, r->id);
+	return bytes <= KEEP_BYTES;
+}
+
+/* Its places. Ids are given one after the other: the living ones seldom share them. */
+static struct dd_context **places(struct dd_map *m, uint64_t hash)
+{
+	return &m->context[hash % (DD_CONTEXTS / DD_WAYS) * DD_WAYS];
 }
 
 static struct dd_context *find(struct dd_map *m, uint64_t hash, const struct rs_item *it)
 {
-	for (int i = 0; i < DD_CONTEXTS; i++) {
-		if (m->context[i].hash == hash && is_same(&m->context[i], it))
-			return &m->context[i];
+	struct dd_context **at = places(m, hash);
+
+	for (int i = 0; i < DD_WAYS; i++) {
+		if (at[i] && at[i]->hash == hash && is_same(at[i], it))
+			return at[i];
 	}
 	return NULL;
 }
 
 /* A place for one to keep: none that this payload uses, as texts of it may be in use. */
-static struct dd_context *place(struct dd_map *m)
+static struct dd_context *place(struct dd_map *m, uint64_t hash)
 {
-	for (int i = 0; i < DD_CONTEXTS; i++) {
-		struct dd_context *c = &m->context[m->context_next++ % DD_CONTEXTS];
+	struct dd_context **at = places(m, hash);
+
+	for (int i = 0; i < DD_WAYS; i++) {
+		if (at[i])
+			continue;
+		at[i] = calloc(1, sizeof(*at[i]));
+		if (at[i])
+			rs_arena_init(&at[i]->arena, 4096, 0);
+		return at[i];
+	}
+	for (int i = 0; i < DD_WAYS; i++) {
+		struct dd_context *c = at[m->context_next++ % DD_WAYS];
 
 		if (c->payload != m->payload)
 			return c;
@@ -136,12 +190,8 @@ static bool collect(struct dd_map *m, struct dd_context *c, const struct rs_item
 			if (!keep)
 				continue;
 			*v = a->val;
-			to->val = v++;
-			if (a->val.type != RS_VAL_STR && a->val.type != RS_VAL_BYTES)
-				continue;
-			v[-1].str =
-				rs_arena_str(&c->arena, (struct str){ a->val.str, a->val.len }).ptr;
-			if (!v[-1].str)
+			to->val = v;
+			if (!rs_val_own(&c->arena, v++))
 				return false;
 		}
 	}
@@ -267,6 +317,7 @@ static bool make(struct dd_map *m, struct dd_context *c, const struct rs_item *i
 
 	c->hash = 0;
 	c->no = ++m->context_no;
+	c->id = it->rs->resource.id;
 	c->nscope = it->ss->scope.attrs.n;
 	c->nsrc = c->nscope + it->rs->resource.attrs.n;
 	c->present = 0;
@@ -303,6 +354,34 @@ static bool make(struct dd_map *m, struct dd_context *c, const struct rs_item *i
 	return true;
 }
 
+/* Do spans of both become the same but for values? */
+static bool is_alike(const struct dd_context *a, const struct dd_context *b)
+{
+	if (a->nscope != b->nscope || a->nsrc != b->nsrc || a->ntag != b->ntag ||
+	    a->present != b->present)
+		return false;
+	for (uint32_t i = 0; i < a->nsrc; i++) {
+		if (a->src[i].key != b->src[i].key || a->src[i].val->type != b->src[i].val->type)
+			return false;
+	}
+	for (uint32_t i = 0; i < a->ntag; i++) {
+		if (a->tag[i].key != b->tag[i].key)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t kind_of(const struct dd_map *m, const struct dd_context *c)
+{
+	for (int i = 0; i < DD_CONTEXTS; i++) {
+		const struct dd_context *other = m->context[i];
+
+		if (other && other != c && other->hash && is_alike(other, c))
+			return other->kind;
+	}
+	return c->no;
+}
+
 bool dd_set_context(struct dd_map *m, const struct rs_item *it)
 {
 	struct dd_context *c = m->last;
@@ -316,19 +395,20 @@ bool dd_set_context(struct dd_map *m, const struct rs_item *it)
 		return true;
 	}
 	hash = hash_of(it);
-	c = hash ? find(m, hash, it) : NULL;
+	c = find(m, hash, it);
 	if (c) {
 		c->payload = m->payload;
 		m->ctx = m->last = c;
 		return true;
 	}
-	c = hash ? place(m) : NULL;
+	c = worth_keeping(it) ? place(m, hash) : NULL;
 	if (!c) {
 		hash = 0;
-		c = &m->context[DD_CONTEXTS];
+		c = &m->passing;
 	}
 	if (!make(m, c, it, hash))
 		return false;
+	c->kind = kind_of(m, c);
 	c->hash = hash;
 	c->payload = m->payload;
 	m->last = c;

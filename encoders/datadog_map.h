@@ -95,7 +95,7 @@ struct dd_shape {
 	uint32_t n;	/* attributes; DD_NO_SHAPE: it is known by nothing */
 	uint32_t like;	/* kind, status… */
 	uint32_t batch; /* attr[].name are of this batch */
-	uint32_t ctx;
+	uint32_t ctx;	/* dd_context.kind */
 	struct dd_shape_attr {
 		const struct rs_key *name;
 		const struct dd_key *key;
@@ -110,9 +110,7 @@ struct dd_shape {
 	/* Of the context's tags those that the span has not itself. */
 	struct dd_run *run;
 	uint32_t nrun, nctx;
-	/* For formats that number strings: where in the payload `epoch` those tags were written, as numbers alone. */
-	uint32_t epoch, len;
-	size_t off;
+	uint32_t no; /* another one each time it is made; 0: it has all of the context's tags */
 	struct dd_memo field[DD_FIELDS];
 
 	struct dd_tag tag[2][DD_SHAPE_TAGS];
@@ -132,7 +130,8 @@ struct dd_chunk {
 };
 
 #define DD_COMMON   8
-#define DD_CONTEXTS 16
+#define DD_CONTEXTS 512 /* of resources that are remembered, about 6 KB each */
+#define DD_WAYS	    4	 /* places that a resource may have */
 #define DD_TEXT	    (64 * 1024) /* composed texts of a span */
 
 /* An attribute of a scope or resource. */
@@ -143,10 +142,12 @@ struct dd_source {
 
 /* What a resource and a scope are to their spans. */
 struct dd_context {
-	uint64_t hash;	  /* of what it was made of; 0: it is not known again */
+	uint64_t hash;	  /* what it is looked up by; 0: it is not known again */
 	uint32_t payload; /* the last one that used it */
 	uint32_t no;	  /* another one each time it is made */
+	uint32_t kind;	  /* the same in those that differ in nothing but values */
 	/* What it was made of. */
+	uint64_t id; /* the resource's */
 	struct str scope_name, scope_version;
 	const struct dd_source *src;
 	uint32_t nscope, nsrc; /* the scope's come first */
@@ -173,8 +174,9 @@ struct dd_map {
 	/* context: resource and scope */
 	const struct rs_scope_spans *ss; /* … of the spans that ctx is for */
 	struct dd_context *ctx, *last;
-	struct dd_context context[DD_CONTEXTS + 1]; /* the last one: of those that are not kept */
-	struct dd_context none;			    /* until there is one */
+	struct dd_context *context[DD_CONTEXTS]; /* NULL: not needed yet */
+	struct dd_context passing;		 /* of those that are not kept */
+	struct dd_context none;			 /* until there is one */
 	uint32_t context_next, context_no;
 	uint32_t payload;
 
@@ -186,6 +188,7 @@ struct dd_map {
 	uint32_t span_no;
 	uint64_t present;
 	const struct rs_val *slot[DD_SLOTS + 1]; /* the last one: of nothing */
+	uint32_t shape_no;
 	struct dd_shape *sh;
 	struct dd_shape shape[DD_SHAPES], other; /* `other`: what is not worth remembering */
 	uint32_t tag_cap, run_cap;

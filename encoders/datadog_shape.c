@@ -29,7 +29,7 @@ static uint32_t like_of(const struct rs_span *s)
 static struct dd_shape *place_of(struct dd_map *m, const struct rs_span *s, uint32_t like)
 {
 	const struct rs_attr *a = s->attrs.a;
-	uint32_t n = s->attrs.n, h = n * 29 + like * 7 + m->ctx->no * 11;
+	uint32_t n = s->attrs.n, h = n * 29 + like * 7 + m->ctx->kind * 11;
 
 	/* Lengths of names: the same in every batch, as their places are not. */
 	if (n)
@@ -50,7 +50,7 @@ static bool fill(struct dd_map *m, struct dd_shape *sh, const struct rs_span *s,
 	struct dd_shape_attr *at = sh->attr, *end = at + sh->n;
 	const struct rs_attr *a = s->attrs.a;
 
-	if (s->attrs.n != sh->n || like != sh->like || m->ctx->no != sh->ctx)
+	if (s->attrs.n != sh->n || like != sh->like || m->ctx->kind != sh->ctx)
 		return false;
 	if (m->keys.batch_no != sh->batch) {
 		/* The same names at other places? */
@@ -144,6 +144,7 @@ static void put_runs(struct dd_map *m, struct dd_shape *sh)
 		sh->run[sh->nrun - 1].to = i + 1;
 		sh->nctx++;
 	}
+	sh->no = sh->nctx == m->ctx->ntag ? 0 : ++m->shape_no;
 }
 
 /* Room for the tags of a span of n attributes. */
@@ -173,7 +174,6 @@ static bool make(struct dd_map *m, struct dd_shape *sh, const struct rs_span *s,
 	m->nval = 0;
 	sh->n = DD_NO_SHAPE;
 	sh->nmeta = sh->nmetrics = 0;
-	sh->epoch = 0;
 	memset(sh->field, 0, sizeof(sh->field));
 	if (!room(m, sh, s->attrs.n) || !put_attrs(m, sh, s))
 		return false;
@@ -191,7 +191,7 @@ static bool make(struct dd_map *m, struct dd_shape *sh, const struct rs_span *s,
 		sh->n = s->attrs.n;
 		sh->like = like;
 		sh->batch = m->keys.batch_no;
-		sh->ctx = m->ctx->no;
+		sh->ctx = m->ctx->kind;
 		sh->present = m->present;
 	}
 	return true;

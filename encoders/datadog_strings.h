@@ -13,9 +13,16 @@
 
 #include "datadog_map.h"
 
+#define DD_TAGS 512
+
 struct dd_strings {
 	struct rs_strtab tab;
 	struct dd_keys *keys;
+	/* Where in the payload `epoch` a context's tags were written for a shape, as numbers alone. */
+	struct dd_tags {
+		uint32_t epoch, ctx, shape, len;
+		size_t off;
+	} tags[DD_TAGS];
 };
 
 /* A new payload. Numbers start at 0. */
@@ -260,28 +267,31 @@ static __attribute__((noinline, unused)) char *dd_str_memo(struct dd_strings *t,
 	return p;
 }
 
-/* The context's tags once more, if they have been written for a span of this shape; else NULL. */
-static inline char *dd_ctx_again(const struct dd_shape *sh, const struct dd_strings *t,
-				 struct rs_sink *s, char *p)
+/*
+ * The context's tags, without those that the span has itself; `put` writes one, and is inlined. Once all their strings
+ * are known they are numbers, and are copied from where they stood last.
+ */
+static inline __attribute__((always_inline)) char *
+dd_put_ctx(const struct dd_map *m, struct dd_strings *t, struct rs_sink *s, char *p, void *state,
+	   char *(*put)(void *state, char *p, struct dd_ctx_tag *tag))
 {
-	if (sh->epoch != t->tab.epoch || sh->len > RS_SINK_NEED_MAX)
-		return NULL;
-	p = rs_sink_need(s, p, sh->len);
-	if (s->err)
-		return p;
-	memcpy(p, s->base + sh->off, sh->len);
-	return p + sh->len;
-}
+	struct dd_tags *w = &t->tags[(m->ctx->no + m->sh->no * 61) % DD_TAGS];
+	uint32_t next = t->tab.next;
+	size_t off = rs_sink_pos(s, p), len;
 
-/* They were written from offset `off` to p; `next` is what t->tab.next was before. */
-static inline void dd_ctx_written(struct dd_shape *sh, const struct dd_strings *t,
-				  const struct rs_sink *s, size_t off, const char *p, uint32_t next)
-{
-	if (s->err || t->tab.next != next) /* there was a new string among them */
-		return;
-	sh->epoch = t->tab.epoch;
-	sh->off = off;
-	sh->len = (uint32_t)(rs_sink_pos(s, p) - off);
+	if (w->epoch == t->tab.epoch && w->ctx == m->ctx->no && w->shape == m->sh->no) {
+		p = rs_sink_need(s, p, w->len);
+		if (s->err)
+			return p;
+		memcpy(p, s->base + w->off, w->len);
+		return p + w->len;
+	}
+	DD_EACH_CTX_TAG(m, tag)
+		p = put(state, p, tag);
+	len = rs_sink_pos(s, p) - off;
+	if (!s->err && t->tab.next == next && len <= RS_SINK_NEED_MAX)
+		*w = (struct dd_tags){ t->tab.epoch, m->ctx->no, m->sh->no, (uint32_t)len, off };
+	return p;
 }
 
 #endif

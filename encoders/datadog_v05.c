@@ -119,28 +119,18 @@ static inline char *put_tag(struct state *st, char *p, struct dd_tag *t)
 	return rs_mp_uint(p, memo_at(st, &t->memo, (struct str){ v->str, v->len }, DD_MAX_VALUE));
 }
 
-/* The context's tags, without those that the span has itself. Their values are looked up once. */
-static char *put_ctx(struct state *st, char *p)
+/* A tag of the context. Its value is looked up once. */
+static inline char *put_ctx_tag(void *state, char *p, struct dd_ctx_tag *t)
 {
-	struct dd_map *m = &st->map;
-	uint32_t next = st->strings.tab.next;
-	size_t off = rs_sink_pos(&st->sink, p);
-	char *again = dd_ctx_again(m->sh, &st->strings, &st->sink, p);
+	struct state *st = state;
 
-	if (again)
-		return again;
-	DD_EACH_CTX_TAG(m, t)
-	{
-		if (t->epoch != st->strings.tab.epoch) {
-			t->epoch = st->strings.tab.epoch;
-			t->at = val_at(st, t->val);
-		}
-		p = rs_sink_need(&st->sink, p, 16);
-		p = rs_mp_uint(p, key_at(st, t->key));
-		p = rs_mp_uint(p, t->at);
+	if (t->epoch != st->strings.tab.epoch) {
+		t->epoch = st->strings.tab.epoch;
+		t->at = val_at(st, t->val);
 	}
-	dd_ctx_written(m->sh, &st->strings, &st->sink, off, p, next);
-	return p;
+	p = rs_sink_need(&st->sink, p, 16);
+	p = rs_mp_uint(p, key_at(st, t->key));
+	return rs_mp_uint(p, t->at);
 }
 
 static char *put_span(void *state, char *p, bool first)
@@ -182,7 +172,7 @@ static char *put_span(void *state, char *p, bool first)
 	for (struct dd_tag *t = sh->meta, *end = t + sh->nmeta; t < end; t++)
 		p = put_tag(st, p, t);
 	if (sh->nctx)
-		p = put_ctx(st, p);
+		p = dd_put_ctx(m, &st->strings, s, p, st, put_ctx_tag);
 	p = rs_sink_need(s, p, 64);
 	if (nlinks) {
 		p = rs_mp_uint(p, key_at(st, m->keys.c[DD_C_SPAN_LINKS]));

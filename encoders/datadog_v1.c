@@ -134,37 +134,23 @@ static inline char *put_tag(struct state *st, char *p, struct dd_tag *t)
 	return put_memo(st, p, &t->memo, (struct str){ v->str, v->len }, DD_MAX_VALUE);
 }
 
-/* The context's tags, without those that the span has itself. Their values are looked up once. */
-static char *put_ctx(struct state *st, char *p)
+/* A tag of the context. Its value is looked up once. */
+static inline char *put_ctx_tag(void *state, char *p, struct dd_ctx_tag *t)
 {
-	struct dd_map *m = &st->map;
-	uint32_t next = st->strings.tab.next;
-	size_t off = rs_sink_pos(&st->sink, p);
-	char *again = dd_ctx_again(m->sh, &st->strings, &st->sink, p);
+	struct state *st = state;
+	bool new = false;
 
-	if (again)
-		return again;
-	DD_EACH_CTX_TAG(m, t)
-	{
-		bool new = false;
-
-		p = rs_sink_need(&st->sink, p, 16);
-		p = put_key(st, p, t->key);
-		p = rs_sink_need(&st->sink, p, 16);
-		*p++ = V_STR;
-		if (t->val->type == DD_VAL_KEY) {
-			p = put_key(st, p, dd_val_key(t->val));
-			continue;
-		}
-		if (t->epoch != st->strings.tab.epoch) {
-			t->epoch = st->strings.tab.epoch;
-			p = dd_str_val(&st->strings, &st->sink, p, t->val, &t->at, &new);
-		}
-		if (!new)
-			p = rs_mp_uint(p, t->at);
+	p = rs_sink_need(&st->sink, p, 16);
+	p = put_key(st, p, t->key);
+	p = rs_sink_need(&st->sink, p, 16);
+	*p++ = V_STR;
+	if (t->val->type == DD_VAL_KEY)
+		return put_key(st, p, dd_val_key(t->val));
+	if (t->epoch != st->strings.tab.epoch) {
+		t->epoch = st->strings.tab.epoch;
+		p = dd_str_val(&st->strings, &st->sink, p, t->val, &t->at, &new);
 	}
-	dd_ctx_written(m->sh, &st->strings, &st->sink, off, p, next);
-	return p;
+	return new ? p : rs_mp_uint(p, t->at);
 }
 
 /* The n named attributes of links (text only) and events, under their own names. */
@@ -285,7 +271,7 @@ static char *put_span(void *state, char *p, bool first)
 	for (uint32_t i = 0; i < sh->nmeta; i++)
 		p = put_tag(st, p, &sh->meta[i]);
 	if (sh->nctx)
-		p = put_ctx(st, p);
+		p = dd_put_ctx(m, &st->strings, s, p, st, put_ctx_tag);
 	p = rs_sink_need(s, p, 64);
 	*p++ = 10;
 	p = put_field(st, p, &o->type, DD_F_TYPE, DD_MAX_NAME);

@@ -174,6 +174,7 @@ static void change(struct world *w, struct rs_proc *p)
 		break;
 	case 2: /* it turns out to be in a pod */
 		p->c.pod_uid = uids[pick(w, 3)];
+		p->c.image = pick(w, 2) ? STR("registry/web:3") : STR("registry/web:4");
 		p->pods_seen = 0;
 		rs_procs_follow(&w->procs, p);
 		break;

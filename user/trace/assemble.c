@@ -14,36 +14,6 @@
 #define FLAG_HAS_IS_REMOTE 0x100
 #define FLAG_IS_REMOTE	   0x200
 
-static bool copy_str(struct rs_arena *a, struct str in, struct str *ret)
-{
-	*ret = rs_arena_str(a, in);
-	return ret->ptr != NULL;
-}
-
-/* Resource attributes are texts, numbers and lists of texts (meta/attrs.h makes no others). */
-static bool copy_val(struct rs_arena *a, struct rs_val *v)
-{
-	struct rs_val *list;
-	struct str s;
-
-	if (v->type == RS_VAL_STR) {
-		if (!copy_str(a, str_of(v->str, v->len), &s))
-			return false;
-		v->str = s.ptr;
-	} else if (v->type == RS_VAL_ARRAY) {
-		list = rs_arena_alloc(a, v->len * sizeof(*list));
-		for (uint32_t i = 0; list && i < v->len; i++) {
-			list[i] = v->arr[i];
-			if (!copy_str(a, str_of(list[i].str, list[i].len), &s))
-				return false;
-			list[i].str = s.ptr;
-		}
-		v->arr = list;
-		return list != NULL;
-	}
-	return true;
-}
-
 static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struct rs_resource *out)
 {
 	struct rs_attr *attrs = rs_arena_alloc(a, in->attrs.n * sizeof(*attrs));
@@ -58,11 +28,12 @@ static int copy_resource(struct rs_arena *a, const struct rs_resource *in, struc
 			if (!k)
 				return -ENOMEM;
 			*k = *attrs[i].key;
-			if (!copy_str(a, k->name, &k->name))
+			k->name = rs_arena_str(a, k->name);
+			if (!k->name.ptr)
 				return -ENOMEM;
 			attrs[i].key = k;
 		}
-		if (!copy_val(a, &attrs[i].val))
+		if (!rs_val_own(a, &attrs[i].val))
 			return -ENOMEM;
 	}
 	out->attrs =

@@ -25,6 +25,26 @@ struct rs_key rs_key_make(struct str name)
 	return (struct rs_key){ .name = name, .id = RS_KEY_DYNAMIC, .plain = is_plain(name) };
 }
 
+bool rs_val_own(struct rs_arena *a, struct rs_val *v)
+{
+	struct rs_val *list;
+
+	if (v->type == RS_VAL_STR || v->type == RS_VAL_BYTES) {
+		v->str = rs_arena_str(a, str_of(v->str, v->len)).ptr;
+		return v->str != NULL;
+	}
+	if (v->type != RS_VAL_ARRAY)
+		return true;
+	list = rs_arena_alloc(a, v->len * sizeof(*list));
+	for (uint32_t i = 0; list && i < v->len; i++) {
+		list[i] = v->arr[i];
+		if (!rs_val_own(a, &list[i]))
+			return false;
+	}
+	v->arr = list;
+	return list != NULL;
+}
+
 void rs_batch_init(struct rs_batch *b, size_t limit)
 {
 	*b = (struct rs_batch){ .serial = 1 };

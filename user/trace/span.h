@@ -59,6 +59,9 @@ struct rs_val {
 	};
 };
 
+/* Its bytes become the arena's, those of a list of scalars and texts too (nothing else is in a list here). False: no memory. */
+bool rs_val_own(struct rs_arena *a, struct rs_val *v);
+
 /* An attribute key: made once, written often. */
 struct rs_key {
 	struct str name;
