@@ -435,6 +435,23 @@ class Follows(Base):
         self.knows(p, 20)
 
 
+    def test_kubelet_garbage(self):
+        """What is no list says nothing of pods: those that are known stay."""
+        for p in fakeapi.recorded("kubelet-pods.json")["items"]:
+            self.api.emit("ADDED", p)
+        f = self.begin("--k8s-source", "kubelet", "--k8s-kubelet", self.api.url())
+        for body in (b"<html>", b"", b"7", b"{}", b'{"items":7}', b'{"kind":"Status"}', b'{"items":[{}'):
+            with self.subTest(body=body[:40]):
+                self.api.garbage = body
+                f.wait("the failure", lambda: f.ask("hurry") or f.status()["failing"], 15)
+                self.assertEqual(f.status()["pods"], 9)
+                self.assertFalse(f.ask("uid " + p["metadata"]["uid"])["deleted"])
+                self.api.garbage = None
+                f.wait("the list", lambda: f.ask("hurry") or not f.status()["failing"], 40)
+        self.api.garbage = b'{"metadata":{},"items":null}'
+        f.wait("that there are none", lambda: f.ask("hurry") or f.ask("uid " + p["metadata"]["uid"])["deleted"], 15)
+
+
 class Much(Base):
     def test_churn(self):
         """1,000 pods, 50 of them made anew each second, the server gone once: what is known of a pod when its process

@@ -69,8 +69,10 @@ static void opens(struct rs_split *s, char c)
 		s->len = 0;
 		s->over = false;
 	}
-	if (s->mode == RS_SPLIT_LIST && s->depth == 1)
+	if (s->mode == RS_SPLIT_LIST && s->depth == 1) {
 		s->in_items = c == '[' && key_is(s, STR("items"));
+		s->list |= s->in_items || (c == '{' && key_is(s, STR("metadata")));
+	}
 	s->depth++;
 }
 
@@ -137,5 +139,5 @@ bool rs_split_feed(struct rs_split *s, struct str bytes, rs_split_fn fn, void *a
 
 bool rs_split_whole(const struct rs_split *s)
 {
-	return !s->depth && !s->in_string;
+	return !s->depth && !s->in_string && (s->list || s->mode != RS_SPLIT_LIST);
 }

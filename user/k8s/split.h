@@ -27,6 +27,7 @@ struct rs_split {
 	uint8_t mode; /* enum rs_split_mode */
 	uint8_t kind; /* of what is being collected */
 	bool collecting, over, in_items, in_string, escaped;
+	bool list; /* metadata or items have begun */
 	uint32_t depth, start_depth;
 	char key[16]; /* last text seen directly in the list, as far as it fits */
 	size_t nkey;
@@ -42,7 +43,7 @@ void rs_split_release(struct rs_split *s);
 /* fn is called for each object; it lives until fn returns. False: this is no such stream, or fn said so. */
 typedef bool (*rs_split_fn)(void *arg, enum rs_split_kind kind, struct str json);
 bool rs_split_feed(struct rs_split *s, struct str bytes, rs_split_fn fn, void *arg);
-/* Has the stream ended between objects? */
+/* Has the stream ended between objects, and was it a list, if one was wanted? */
 bool rs_split_whole(const struct rs_split *s);
 
 #endif

@@ -291,7 +291,7 @@ static void fail(struct rs_watch *w)
 static void list_ended(struct rs_watch *w)
 {
 	if (!rs_split_whole(&w->split) || (!w->o.poll_ns && !*w->version)) {
-		snprintf(w->last_error, sizeof(w->last_error), "list: it was cut off");
+		snprintf(w->last_error, sizeof(w->last_error), "list: it is none, or was cut off");
 		forget_list(w);
 		back_off(w, 0);
 		return;
