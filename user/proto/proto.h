@@ -112,6 +112,27 @@ struct rs_msg {
 	uint8_t slept; /* as in struct rs_ev_data, of that record */
 };
 
+/* For parsers: m is a new message. What the stream layer fills in is not touched. */
+static inline void rs_msg_begin(struct rs_msg *m, enum rs_msg_type type, uint32_t id)
+{
+	m->type = (uint8_t)type;
+	m->flags = 0;
+	m->nfields = 0;
+	m->id = id;
+	m->parts[0] = m->parts[1] = 0;
+	m->body_size = 0;
+}
+
+/* For parsers: one field more; without room the message is CUT. */
+static inline void rs_msg_add(struct rs_msg *m, uint16_t id, struct str value)
+{
+	if (m->nfields == RS_MSG_FIELDS) {
+		m->flags |= RS_MSGF_CUT;
+		return;
+	}
+	m->fields[m->nfields++] = (struct rs_field){ id, value };
+}
+
 /* The first field with this id, or an empty str. */
 static inline struct str rs_msg_field(const struct rs_msg *m, uint16_t id)
 {
