@@ -64,10 +64,11 @@ static bool unseen(const struct rs_msg *m)
 /* How long the connection's TLS handshake took, once: its first request waited for it. */
 static void tell_handshake(struct rs_conn *c, struct rs_open *o)
 {
-	const struct rs_tls_facts *f = rs_conn_facts(&c->info);
+	const struct rs_tls_facts *f;
 
 	if (c->told_handshake || !c->info.tls)
 		return;
+	f = rs_conn_facts(&c->info);
 	c->told_handshake = true;
 	if (f->done_ns > f->began_ns && f->began_ns)
 		rs_pair_fact(o, RS_FACT_TLS_HANDSHAKE,
