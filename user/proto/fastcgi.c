@@ -382,7 +382,7 @@ static enum rs_match fastcgi_probe(struct str in, enum rs_ev_dir dir, enum rs_ev
 static void fastcgi_describe(const struct rs_exchange *x, struct rs_build *b)
 {
 	rs_http_describe(x, b);
-	rs_build_str(b, RS_K_NETWORK_PROTOCOL_NAME, STR("fastcgi"));
+	rs_build_lit(b, RS_K_NETWORK_PROTOCOL_NAME, RS_SPAN_STR("fastcgi"));
 }
 
 const struct rs_proto_ops rs_proto_fastcgi = {

@@ -215,7 +215,7 @@ void rs_grpc_describe(const struct rs_exchange *x, struct rs_build *b)
 
 	rs_http_fields(x, &http);
 	b->span->kind = server ? RS_KIND_SERVER : RS_KIND_CLIENT;
-	rs_build_str(b, RS_K_RPC_SYSTEM_NAME, STR("grpc"));
+	rs_build_lit(b, RS_K_RPC_SYSTEM_NAME, RS_SPAN_STR("grpc"));
 	describe_method(http.target, server && code == UNIMPLEMENTED, b);
 	describe_outcome(x, code, server, b);
 	rs_http_describe_server(x, &http, b);

@@ -213,12 +213,14 @@ static struct str scheme_of(const struct rs_exchange *x, const struct rs_http *h
 	return first_of(s, x->conn->tls ? STR("https") : STR("http"));
 }
 
-/* Of the known methods (RFC 9110 9, RFC 5789, and QUERY), the same text with static lifetime. */
+/* Of the known methods (RFC 9110 9, RFC 5789, and QUERY), the same text as a literal. */
 static struct str known_method(struct str s)
 {
 	static const struct str known[] = {
-		{ "GET", 3 },	  { "POST", 4 },    { "PUT", 3 },   { "HEAD", 4 },  { "DELETE", 6 },
-		{ "OPTIONS", 7 }, { "CONNECT", 7 }, { "TRACE", 5 }, { "PATCH", 5 }, { "QUERY", 5 },
+		RS_SPAN_STR("GET"),	RS_SPAN_STR("POST"),   RS_SPAN_STR("PUT"),
+		RS_SPAN_STR("HEAD"),	RS_SPAN_STR("DELETE"), RS_SPAN_STR("OPTIONS"),
+		RS_SPAN_STR("CONNECT"), RS_SPAN_STR("TRACE"),  RS_SPAN_STR("PATCH"),
+		RS_SPAN_STR("QUERY"),
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -233,14 +235,14 @@ static void describe_method(const struct rs_http *h, struct rs_build *b)
 	struct str method = known_method(h->method);
 
 	if (method.len) {
-		rs_build_name(b, method);
-		rs_build_str(b, RS_K_HTTP_REQUEST_METHOD, method);
+		b->span->name = method;
+		rs_build_lit(b, RS_K_HTTP_REQUEST_METHOD, method);
 		return;
 	}
-	rs_build_name(b, STR("HTTP"));
+	b->span->name = RS_SPAN_STR("HTTP");
 	if (!h->method.len)
 		return; /* it was not captured */
-	rs_build_str(b, RS_K_HTTP_REQUEST_METHOD, STR("_OTHER"));
+	rs_build_lit(b, RS_K_HTTP_REQUEST_METHOD, RS_SPAN_STR("_OTHER"));
 	rs_build_str(b, RS_K_HTTP_REQUEST_METHOD_ORIGINAL, str_at(h->method, 0, 64));
 }
 
@@ -461,13 +463,14 @@ void rs_http_describe_network(const struct rs_conn_info *conn, struct str versio
 	switch ((enum rs_ev_family)conn->family) {
 	case RS_FAMILY_INET:
 	case RS_FAMILY_INET6:
-		rs_build_str(b, RS_K_NETWORK_TRANSPORT,
-			     conn->l4 == RS_L4_UDP ? STR("udp") : STR("tcp"));
-		rs_build_str(b, RS_K_NETWORK_TYPE,
-			     conn->family == RS_FAMILY_INET ? STR("ipv4") : STR("ipv6"));
+		rs_build_lit(b, RS_K_NETWORK_TRANSPORT,
+			     conn->l4 == RS_L4_UDP ? RS_SPAN_STR("udp") : RS_SPAN_STR("tcp"));
+		rs_build_lit(b, RS_K_NETWORK_TYPE,
+			     conn->family == RS_FAMILY_INET ? RS_SPAN_STR("ipv4")
+							    : RS_SPAN_STR("ipv6"));
 		break;
 	case RS_FAMILY_UNIX:
-		rs_build_str(b, RS_K_NETWORK_TRANSPORT, STR("unix"));
+		rs_build_lit(b, RS_K_NETWORK_TRANSPORT, RS_SPAN_STR("unix"));
 		break;
 	case RS_FAMILY_UNKNOWN:
 		break;

@@ -370,7 +370,8 @@ void rs_tls_describe(const struct rs_tls_facts *f, struct rs_build *b)
 		rs_build_str(b, RS_K_TLS_CLIENT_SERVER_NAME, str_c(f->server_name));
 	if (!f->hello)
 		return;
-	rs_build_str(b, RS_K_TLS_PROTOCOL_NAME, f->version > 0x0300 ? STR("tls") : STR("ssl"));
+	rs_build_lit(b, RS_K_TLS_PROTOCOL_NAME,
+		     f->version > 0x0300 ? RS_SPAN_STR("tls") : RS_SPAN_STR("ssl"));
 	if (version.len)
 		rs_build_str(b, RS_K_TLS_PROTOCOL_VERSION, version);
 	if (cipher.len)

@@ -96,9 +96,12 @@ static void derive_parent(struct rs_open *o, const struct rs_root *root)
 static struct str source_name(uint8_t source)
 {
 	static const struct str names[] = {
-		[RS_PARENT_NONE] = { "none", 4 },     [RS_PARENT_WIRE] = { "wire", 4 },
-		[RS_PARENT_THREAD] = { "thread", 6 }, [RS_PARENT_GOROUTINE] = { "goroutine", 9 },
-		[RS_PARENT_SDK] = { "sdk", 3 },	      [RS_PARENT_SEQUENCE] = { "sequence", 8 },
+		[RS_PARENT_NONE] = RS_SPAN_STR("none"),
+		[RS_PARENT_WIRE] = RS_SPAN_STR("wire"),
+		[RS_PARENT_THREAD] = RS_SPAN_STR("thread"),
+		[RS_PARENT_GOROUTINE] = RS_SPAN_STR("goroutine"),
+		[RS_PARENT_SDK] = RS_SPAN_STR("sdk"),
+		[RS_PARENT_SEQUENCE] = RS_SPAN_STR("sequence"),
 	};
 
 	return names[source];
@@ -189,7 +192,7 @@ int rs_trace_assemble(struct rs_trace *t, struct rs_open *o, struct rs_proc *pro
 	if (o->x.peer.len)
 		rs_build_str(&build, RS_K_SERVICE_PEER_NAME, o->x.peer);
 	rs_build_int(&build, RS_K_THREAD_ID, o->x.tid);
-	rs_build_str(&build, RS_K_RINGSPAN_PARENT_SOURCE, source_name(o->parent_source));
+	rs_build_lit(&build, RS_K_RINGSPAN_PARENT_SOURCE, source_name(o->parent_source));
 	if (o->resend)
 		rs_build_int(&build, RS_K_HTTP_REQUEST_RESEND_COUNT, o->resend);
 	if (o->x.cut)

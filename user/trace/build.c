@@ -41,6 +41,13 @@ void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value)
 		(struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)own.len, .str = own.ptr });
 }
 
+void rs_build_lit(struct rs_build *b, enum rs_known_key k, struct str lit)
+{
+	rs_build_add(
+		b, k,
+		(struct rs_val){ .type = RS_VAL_STR, .len = (uint32_t)lit.len, .str = lit.ptr });
+}
+
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value)
 {
 	rs_build_add(b, k, (struct rs_val){ .type = RS_VAL_INT, .i = value });

@@ -25,6 +25,8 @@ struct rs_build {
 /* redact may be set after it. */
 void rs_build_init(struct rs_build *b, struct rs_span *span, struct rs_arena *arena);
 void rs_build_str(struct rs_build *b, enum rs_known_key k, struct str value);
+/* A literal with its padding (RS_SPAN_STR): it is not copied. */
+void rs_build_lit(struct rs_build *b, enum rs_known_key k, struct str lit);
 void rs_build_int(struct rs_build *b, enum rs_known_key k, int64_t value);
 void rs_build_bool(struct rs_build *b, enum rs_known_key k, bool value);
 void rs_build_add(struct rs_build *b, enum rs_known_key k,
