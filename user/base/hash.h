@@ -15,6 +15,28 @@ static inline uint64_t rs_hash_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
+/* Up to seven bytes as a number. */
+static inline uint64_t rs_hash_tail(const char *p, size_t n)
+{
+	uint64_t w = 0;
+	uint32_t four;
+	uint16_t two;
+
+	if (n & 4) {
+		memcpy(&four, p, 4);
+		w = four;
+		p += 4;
+	}
+	if (n & 2) {
+		memcpy(&two, p, 2);
+		w |= (uint64_t)two << 8 * (n & 4);
+		p += 2;
+	}
+	if (n & 1)
+		w |= (uint64_t)(uint8_t)*p << 8 * (n & 6);
+	return w;
+}
+
 /* h continued with s. */
 static inline uint64_t rs_hash_str(uint64_t h, struct str s)
 {
@@ -26,10 +48,7 @@ static inline uint64_t rs_hash_str(uint64_t h, struct str s)
 		h = (h ^ w) * 0x9e3779b97f4a7c15ULL;
 		h ^= h >> 32;
 	}
-	w = 0;
-	if (s.len)
-		memcpy(&w, s.ptr, s.len);
-	return rs_hash_mix(h ^ w);
+	return rs_hash_mix(h ^ rs_hash_tail(s.ptr, s.len));
 }
 
 #endif

@@ -530,7 +530,7 @@ static void client_request(struct rs_trace *t, struct rs_open *o, const struct r
 	}
 	if (o->root)
 		link_opener(o, opener);
-	rs_resend_begin(t, o, m);
+	rs_resend_begin(t, o);
 }
 
 /* The server answers. Does the thread that read a request also answer it? */

@@ -43,21 +43,15 @@ void rs_ids_init(struct rs_ids *ids, uint64_t seed)
 		ids->s[i] = splitmix(&seed);
 }
 
-static void put(uint8_t *p, uint64_t v)
-{
-	for (int i = 7; i >= 0; i--, v >>= 8)
-		p[i] = (uint8_t)v;
-}
-
 void rs_ids_trace(struct rs_ids *ids, uint8_t ret[16])
 {
 	uint64_t lo;
 
-	put(ret, next(ids));
+	rs_ids_put(ret, next(ids));
 	do
 		lo = next(ids);
 	while (!lo);
-	put(ret + 8, lo);
+	rs_ids_put(ret + 8, lo);
 }
 
 void rs_ids_span(struct rs_ids *ids, uint8_t ret[8])
@@ -67,5 +61,5 @@ void rs_ids_span(struct rs_ids *ids, uint8_t ret[8])
 	do
 		v = next(ids);
 	while (!v);
-	put(ret, v);
+	rs_ids_put(ret, v);
 }

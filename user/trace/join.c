@@ -2,6 +2,7 @@
 #include "join.h"
 
 #include "base/hash.h"
+#include "trace/ids.h"
 
 /*
  * Does the connection's own number and the request's stand for where the request begins? In TLS, several requests may
@@ -48,17 +49,11 @@ uint64_t rs_join_far_key(uint64_t key, const struct rs_msg *m, const struct rs_c
 	return key && c->oseq ? rs_hash_mix(key + c->oseq + answered) : key;
 }
 
-static void put(uint8_t *p, uint64_t v)
-{
-	for (int i = 7; i >= 0; i--, v >>= 8)
-		p[i] = (uint8_t)v;
-}
-
 void rs_join_ids(uint64_t key, uint8_t ret_trace[16], uint8_t ret_span[8])
 {
-	put(ret_trace, rs_hash_mix(key + 0x9e3779b97f4a7c15ULL));
-	put(ret_trace + 8, rs_hash_mix(key + 0x3c6ef372fe94f82aULL) | 1);
-	put(ret_span, rs_hash_mix(key + 0xdaa66d2c7ddf743fULL) | 1);
+	rs_ids_put(ret_trace, rs_hash_mix(key + 0x9e3779b97f4a7c15ULL));
+	rs_ids_put(ret_trace + 8, rs_hash_mix(key + 0x3c6ef372fe94f82aULL) | 1);
+	rs_ids_put(ret_span, rs_hash_mix(key + 0xdaa66d2c7ddf743fULL) | 1);
 }
 
 void rs_joins_init(struct rs_joins *j, uint32_t max)

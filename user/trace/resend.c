@@ -26,20 +26,27 @@ static struct rs_attempt *kept(struct rs_trace *t, struct rs_open *o)
 	return th ? &th->failed : NULL;
 }
 
-void rs_resend_begin(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m)
+/* What o asks for. */
+static uint64_t url(const struct rs_open *o)
 {
-	struct str method = rs_msg_field(m, RS_F_HTTP_METHOD);
-	uint64_t url = url_key(rs_msg_field(m, RS_F_HTTP_HOST), rs_msg_field(m, RS_F_HTTP_TARGET));
+	return url_key(rs_x_req(&o->x, RS_F_HTTP_HOST), rs_x_req(&o->x, RS_F_HTTP_TARGET));
+}
+
+/* The same, asked for in the same way. */
+static uint64_t attempt_key(const struct rs_open *o)
+{
+	return rs_hash_str(url(o), rs_x_req(&o->x, RS_F_HTTP_METHOD)) | 1;
+}
+
+void rs_resend_begin(struct rs_trace *t, struct rs_open *o)
+{
 	struct rs_attempt *before = kept(t, o);
 	bool retry, redirect;
 
-	if (!method.len)
-		return;
-	o->attempt.key = rs_hash_str(url, method) | 1;
 	if (!before || !before->key || (!asker(o) && o->x.start_ns - before->end_ns > RS_RESEND_NS))
 		return;
-	retry = before->key == o->attempt.key && !before->location;
-	redirect = before->location == url;
+	retry = !before->location && before->key == attempt_key(o);
+	redirect = before->location && before->location == url(o);
 	if (!retry && !redirect)
 		return;
 	o->resend = o->attempt.count = before->count + 1;
@@ -102,12 +109,13 @@ void rs_resend_end(struct rs_trace *t, struct rs_open *o)
 {
 	struct rs_attempt *to;
 
-	if (o->x.role != RS_ROLE_CLIENT || !o->attempt.key || !o->root || !failed(o))
+	if (o->x.role != RS_ROLE_CLIENT || !o->root || !failed(o))
 		return;
-	to = kept(t, o);
+	to = rs_x_req(&o->x, RS_F_HTTP_METHOD).len ? kept(t, o) : NULL;
 	if (!to)
 		return;
 	*to = o->attempt;
+	to->key = attempt_key(o);
 	memcpy(to->trace_id, rs_root_of(o->root)->trace_id, sizeof(to->trace_id));
 	memcpy(to->span_id, o->span_id, sizeof(to->span_id));
 	to->end_ns = o->x.end_ns;

@@ -13,7 +13,7 @@
 #define RS_RESEND_NS 10000000000ull
 
 /* A client's request is sent; its ids are set. */
-void rs_resend_begin(struct rs_trace *t, struct rs_open *o, const struct rs_msg *m);
+void rs_resend_begin(struct rs_trace *t, struct rs_open *o);
 /* Its answer's head. */
 void rs_resend_response(struct rs_open *o, const struct rs_msg *m);
 /* It ends; o->parent is still set. */
