@@ -251,12 +251,20 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+static struct str chomp(struct str line)
+{
+	while (line.len && is_blank(line.ptr[line.len - 1]))
+		line.len--;
+	return line;
+}
+
 /* Is the line's name `name` (lower case)? *ret_value: what stands behind the colon, trimmed. */
 static bool header_is(struct str line, struct str name, struct str *ret_value)
 {
-	size_t i;
+	size_t i = name.len;
 
-	if (line.len <= name.len)
+	/* A name goes on with what is mostly greater than its colon. */
+	if (line.len <= i || line.ptr[i] > ':')
 		return false;
 	for (i = 0; i < name.len; i++) {
 		if (str_lower_char(line.ptr[i]) != name.ptr[i])
@@ -269,7 +277,7 @@ static bool header_is(struct str line, struct str name, struct str *ret_value)
 	i++;
 	while (i < line.len && is_blank(line.ptr[i]))
 		i++;
-	*ret_value = str_from(line, i);
+	*ret_value = chomp(str_from(line, i));
 	return true;
 }
 
@@ -282,6 +290,7 @@ static void trace_header(struct str line, struct rs_msg *m)
 	if (name.len == line.len)
 		return;
 	id = rs_trace_header(str_trim(name));
+	value = chomp(value);
 	while (value.len && is_blank(value.ptr[0]))
 		value = str_from(value, 1);
 	if (id)
@@ -351,7 +360,7 @@ static void wanted_header(struct str line, struct rs_msg *m, const struct rs_red
 	}
 }
 
-/* line: without its line end. */
+/* line: with its line end. */
 static void header(struct str line, struct rs_msg *m, struct framing *f)
 {
 	char first = str_lower_char(line.ptr[0]);
@@ -391,13 +400,6 @@ static size_t head_end(struct str in, size_t from)
 static bool has_line(struct str in, size_t from)
 {
 	return str_find(str_from(in, from), '\n') + from < in.len;
-}
-
-static struct str chomp(struct str line)
-{
-	while (line.len && is_blank(line.ptr[line.len - 1]))
-		line.len--;
-	return line;
 }
 
 /* The header fields the user asks for, or NULL. */
@@ -446,12 +448,10 @@ static enum rs_parse head(const struct http1 *h, struct str in, bool request, si
 		} while (nl < in.len && (in.ptr[nl] == ' ' || in.ptr[nl] == '\t'));
 		if (nl >= in.len)
 			return RS_PARSE_NEED_MORE;
-		line = chomp(str_at(in, at, nl - at));
-		if (line.len) {
-			header(line, m, f);
-			if (want)
-				wanted_header(line, m, want);
-		}
+		line = str_at(in, at, nl - at);
+		header(line, m, f);
+		if (want)
+			wanted_header(line, m, want);
 		at = nl;
 	}
 	return RS_PARSE_NEED_MORE;
