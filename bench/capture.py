@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What capturing costs a real nginx and wrk: capture.py [--pairs N] [--slice MS] [--quick]. Root, two CPUs.
+"""What capturing costs a real nginx and wrk: capture.py [--pairs N] [--slice MS]. Root, two CPUs.
 
 nginx (one worker, 1 KB file, keep-alive, 16 connections) and wrk share CPU 0, the agent runs on CPU 1 and writes
 its spans to a file. Slices with the agent and without alternate in one run of wrk; each pair of neighbours gives
@@ -14,6 +14,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import statistics
@@ -227,6 +228,9 @@ def main():
     reason = can_trace()
     if reason or os.cpu_count() < 2:
         sys.exit(f"bench-capture needs root, BPF and two CPUs: {reason}")
+    missing = [n for n in ("nginx", "wrk") if not shutil.which(n)]
+    if missing:
+        sys.exit(f"bench-capture needs {' and '.join(missing)}: `make deps-test` installs what is missing")
     for part in ("cost", "memory"):
         if args.only not in (None, part):
             continue
