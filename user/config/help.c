@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "option.h"
 
 #define HELP_WIDTH  80
@@ -34,7 +35,7 @@ static void wrap(FILE *out, const char *text, int indent, int at)
 
 	while (rest.len) {
 		rest = next_word(rest, HELP_WIDTH - (size_t)indent, &word);
-		if (at > indent && at + 1 + (int)word.len > HELP_WIDTH) {
+		if (at > indent && at + 1 + rs_utf8_width(word) > HELP_WIDTH) {
 			fputc('\n', out);
 			at = 0;
 		}
@@ -46,7 +47,7 @@ static void wrap(FILE *out, const char *text, int indent, int at)
 			at++;
 		}
 		fprintf(out, "%.*s", STR_ARG(word));
-		at += (int)word.len;
+		at += rs_utf8_width(word);
 	}
 	fputc('\n', out);
 }
@@ -76,8 +77,10 @@ static void put_option(const struct rs_option *o, FILE *out)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 	at = fprintf(out, "  %s--%s", letter, o->name);
 	/* Long lists of values go into the text. */
-	if (o->arg && o->type != RS_OT_ENUM)
-		at += fprintf(out, " %s", o->arg);
+	if (o->arg && o->type != RS_OT_ENUM) {
+		fprintf(out, " %s", o->arg);
+		at += 1 + rs_utf8_width(str_c(o->arg));
+	}
 	snprintf(text, sizeof(text), "%s%s%s%s%s%s", o->type == RS_OT_ENUM ? o->arg : "",
 		 o->type == RS_OT_ENUM ? ": " : "", o->help, o->def ? " [" : "",
 		 o->def ? o->def : "", o->def ? "]" : "");
