@@ -700,6 +700,33 @@ static void test_crowd(void **state)
 	drive_release(&d);
 }
 
+/* What a GOAWAY leaves out has ended, also what gave way to others; what it takes in has not. */
+static void test_crowd_refused(void **state)
+{
+	const unsigned limit = 1024, more = 100, taken = 10;
+	struct script s = new_script();
+	unsigned refused = 0;
+	struct drive d;
+
+	(void)state;
+	drive_init(&d);
+	hello(&s);
+	for (unsigned i = 0; i < limit + more; i++)
+		headers(&s, TO_SERVER, 0, 2 * i + 1, GET("/x"));
+	send(&d, &s);
+	d.len = 0;
+	frame(&s, TO_CLIENT, 7, 0, 0, STR("\0\0\0\23\0\0\0\0"));
+	send(&d, &s);
+	for (const char *at = d.text; (at = strstr(at, "reset=REFUSED_STREAM")); at++)
+		refused++;
+	assert_int_equal(refused, limit + more - taken);
+	assert_null(strstr(d.text, "#19 "));
+	assert_non_null(strstr(d.text, "#21 "));
+	assert_non_null(strstr(d.text, "#2247 "));
+	free(s.w);
+	drive_release(&d);
+}
+
 /* What is no HTTP/2, though it begins with zeros as frames do. */
 static void test_others(void **state)
 {
@@ -725,11 +752,12 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),	    cmocka_unit_test(test_client),
-		cmocka_unit_test(test_middle),	    cmocka_unit_test(test_losses),
-		cmocka_unit_test(test_long_blocks), cmocka_unit_test(test_upgrade),
-		cmocka_unit_test(test_policy),	    cmocka_unit_test(test_others),
-		cmocka_unit_test(test_memory),	    cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_cases),	      cmocka_unit_test(test_client),
+		cmocka_unit_test(test_middle),	      cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_long_blocks),   cmocka_unit_test(test_upgrade),
+		cmocka_unit_test(test_policy),	      cmocka_unit_test(test_others),
+		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_crowd_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

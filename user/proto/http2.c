@@ -56,6 +56,9 @@ struct dir {
  */
 #define BUCKETS 32
 #define BUCKET	32
+#define REFUSED                                                                                    \
+	(8 * BUCKETS *                                                                             \
+	 BUCKET) /* numbers below the newest that a GOAWAY is applied to, when some gave way */
 
 struct http2 {
 	struct dir d[2]; /* by enum rs_ev_dir */
@@ -211,9 +214,22 @@ static void reset_msg(struct http2 *h, uint32_t id, enum rs_ev_dir dir, struct s
 	rs_msg_add(m, RS_F_HTTP_RESET_BY, dir == RS_DIR_OUT ? STR("sent") : STR("received"));
 }
 
-/* One after the other, the streams that a GOAWAY says the server will not look at. */
+/*
+ * One after the other, the streams that a GOAWAY says the server will not look at. When some gave way to others, these may be
+ * open still: then all numbers, of the newest ones.
+ */
 static enum rs_parse refuse(struct http2 *h, struct dir *d, enum rs_ev_dir dir, struct rs_msg *m)
 {
+	if (h->crowded && h->last_id > REFUSED && d->goaway < h->last_id - REFUSED)
+		d->goaway = h->last_id - REFUSED;
+	while (h->crowded && d->goaway < h->last_id) {
+		struct stream *s = find_stream(h, d->goaway = (d->goaway + 1) | 1);
+
+		if (s && (!s->s[ASKING].seen || s->s[ANSWERING].done))
+			continue;
+		reset_msg(h, d->goaway, dir, error_name(7), m);
+		return RS_PARSE_OK;
+	}
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		for (struct stream *s = h->bucket[i]; s; s = s->next) {
 			if (s->id <= d->goaway || s->id % 2 == 0 || !s->s[ASKING].seen ||
