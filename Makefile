@@ -254,7 +254,9 @@ bench-tls: all $(B)/bench/uprobes ## what plain text of TLS costs nginx and node
 .PHONY: bench-tls
 check-tls: all ## programs of TLS libraries, probes attached and detached 100 times during load (root, minutes)
 	$(Q)RS_TLS_TURNS=100 python3 tests/live/run.py test_tls.Tls
-.PHONY: check-tls
+check-rustls: all ## programs with rustls, built by cargo: providers, versions, HTTP/1 and 2 (root, network, minutes)
+	$(Q)RS_RUSTLS=1 python3 tests/live/run.py test_tls_users.Rustls
+.PHONY: check-tls check-rustls
 
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay

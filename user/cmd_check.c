@@ -72,8 +72,7 @@ static const struct {
 	{ "java",
 	  "JSSE is compiled while it runs, so that there is no place for a probe: handshakes are seen (who talks to "
 	  "whom), requests are not. Through OpenSSL (netty-tcnative, Conscrypt) they are, if it has symbols" },
-	{ "others",
-	  "rustls, NSS, mbedTLS, wolfSSL, and OpenSSL or BoringSSL in stripped programs: handshakes only" },
+	{ "others", "NSS, and OpenSSL, BoringSSL or rustls in stripped programs: handshakes only" },
 };
 #define NOPAQUE (sizeof(opaque) / sizeof(opaque[0]))
 

@@ -40,8 +40,21 @@ struct rs_tls_key {
 /* c.id: the connection it is on, 0: not known yet. The rest of c is of the plain text. */
 struct rs_tls {
 	struct rs_conn c;
-	__u32 direct; /* the library does the I/O, inside its calls */
+	__u32 direct; /* the library does the I/O, inside its calls; rustls: its encrypter is known */
 	__u32 pad_;
+};
+
+/* What rustls has just encrypted on a thread, and is about to send: see rustls.bpf.h. */
+enum rs_tls_sealed_kind {
+	RS_SEALED_NOTHING,
+	RS_SEALED_HANDSHAKE,
+	RS_SEALED_DATA,
+};
+struct rs_tls_sealed {
+	__u64 obj;  /* the encrypter */
+	__u64 next; /* the one made for what is sent afterwards, or 0 */
+	__u32 len;  /* of the text */
+	__u32 kind;
 };
 
 /* What a thread did last with TLS records, by enum rs_ev_dir. */
@@ -54,6 +67,11 @@ struct rs_tls_thread {
 	__u32 taken;   /* n[IN] at the last return of a read */
 	__u32 last_seq, last_len; /* of the last transfer IN */
 	__u32 pad_;
+	__u64 last_buf; /* and where its bytes were put; 0: not known, or in several places */
+	__u64 record,
+		record_end; /* rustls: of what came with it, what was decrypted last, and where it ended */
+	__u64 opened; /* rustls: the connection whose handshake was decrypted, and nothing since; 0: none */
+	struct rs_tls_sealed sealed;
 };
 
 /* A call under way. Its place on the stack names it: that is its own, also where stacks are switched. */
@@ -89,6 +107,19 @@ struct {
 	__type(key, struct rs_tls_call_key);
 	__type(value, struct rs_tls_call);
 } rs_tls_calls SEC(".maps");
+
+/* rustls: which connection an encrypter is for. */
+struct rs_tls_sealer {
+	__u64 conn;
+	__u32 lost; /* bytes of text that were encrypted when this was not known */
+	__u32 sure;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct rs_tls_key);
+	__type(value, struct rs_tls_sealer);
+} rs_tls_sealers SEC(".maps");
 
 /* Which of the scratch slots RS_SLOT_TLS + i are in use on this CPU. */
 struct rs_tls_taken {
@@ -150,17 +181,59 @@ static __always_inline bool rs_tls_segment(struct rs_conn *c, struct rs_scratch 
 	return true;
 }
 
-/* The thread moved TLS records. */
-static __noinline void rs_tls_note(struct rs_conn *c, const struct rs_segment *seg, __u32 tid)
+/* Records at the front of what is sent that are looked at for the one that was encrypted last. */
+#define RS_TLS_RECORDS 10
+
+/* What a record is longer than its text: a tag, with the type inside (TLS 1.3), with a nonce (AES-GCM of TLS 1.2). */
+static __always_inline bool rs_tls_sealed_len(__u32 record, __u32 text)
 {
-	struct rs_tls_thread *t = rs_tls_thread(tid);
+	__u32 more = record - text;
+
+	return more == 16 || more == 17 || more == 24;
+}
+
+static __noinline void rs_tls_sealed_on(__u64 conn, __u32 tgid, struct rs_tls_sealed *d);
+
+/* The thread sends on this connection: what it encrypted last, if that is in it. */
+static __noinline void rs_tls_sent(struct rs_conn *c, struct rs_scratch *s, __u32 slot, __u32 len,
+				   struct rs_tls_thread *t)
+{
+	__u32 pos = 0, n, i;
+
+	s->loaded = 0;
+	for (i = 0; i < RS_TLS_RECORDS && pos < len && pos < RS_WHOLE_MAX; i++) {
+		if (rs_copy(s, slot, pos, 5) < 5 || !rs_tls_record(s->data))
+			break;
+		n = s->data[3] << 8 | s->data[4];
+		if (rs_tls_sealed_len(n, t->sealed.len)) {
+			rs_tls_sealed_on(c->id, s->ev.tgid, &t->sealed);
+			break;
+		}
+		pos += 5 + n;
+	}
+	t->sealed.kind = RS_SEALED_NOTHING;
+}
+
+/* The thread moved TLS records. */
+static __noinline void rs_tls_note(struct rs_conn *c, struct rs_scratch *s, __u32 slot,
+				   const struct rs_segment *seg)
+{
+	struct rs_tls_thread *t = rs_tls_thread(s->ev.tid);
 	__u32 dir = seg->dir & 1;
 
 	if (!t)
 		return;
+	t->opened = 0;
 	if (dir == RS_DIR_IN) {
 		t->last_seq = seg->seq;
 		t->last_len = seg->len;
+		t->last_buf = seg->nodata || s->niov ? 0 : s->base;
+		t->record = t->record_end = 0;
+		t->sealed.kind = RS_SEALED_NOTHING;
+	} else if (t->sealed.kind) {
+		if (!seg->nodata)
+			rs_tls_sent(c, s, slot, seg->len, t);
+		t->sealed.kind = RS_SEALED_NOTHING;
 	}
 	t->conn[dir] = c->id;
 	if (t->n[dir] == t->mark[dir]) {
@@ -181,7 +254,7 @@ static __noinline void rs_tls_cipher(struct rs_conn *c, struct rs_scratch *s, __
 	__u32 dir = seg->dir & 1, cap = 0;
 	__u64 off = rs_take(&c->off[dir], seg->len, false);
 
-	rs_tls_note(c, seg, s->ev.tid);
+	rs_tls_note(c, s, slot, seg);
 	c->turn = dir + 1;
 	if (c->tls_app == 3 || c->hello[dir] >= RS_TLS_HELLOS) {
 		rs_count(RS_N_TLS_CIPHER);
@@ -238,6 +311,11 @@ static __always_inline void rs_tls_slot_give(__u32 slot)
 		*(volatile __u32 *)&taken->v[slot] = 0;
 }
 
+static __always_inline bool rs_tls_wanted(__u32 tgid)
+{
+	return *(volatile __u32 *)&rs_active && rs_task_traced(tgid);
+}
+
 /* The session; made when there is none. NULL: no room. */
 static __always_inline struct rs_tls *rs_tls_get(__u32 tgid, __u64 obj)
 {
@@ -266,6 +344,75 @@ static __always_inline void rs_tls_place(struct rs_tls *t, __u64 conn)
 	t->c.id = conn;
 	t->c.plain = 1;
 	t->c.opened = 1;
+}
+
+/*
+ * Plain text of rustls belongs to no object of a connection's own: those of its two directions are kept under its
+ * number, which no address can be.
+ */
+static __always_inline struct rs_tls *rs_tls_of_conn(__u32 tgid, __u64 conn)
+{
+	struct rs_tls *t = rs_tls_get(tgid, conn | 1ull << 63);
+
+	if (t)
+		rs_tls_place(t, conn);
+	return t;
+}
+
+/*
+ * What was encrypted goes over this connection. Of the handshake's that is certain: a thread's own flight. What comes
+ * later has to be seen so twice, since another connection's record of that length may have waited.
+ */
+static __noinline void rs_tls_sealed_on(__u64 conn, __u32 tgid, struct rs_tls_sealed *d)
+{
+	struct rs_tls_key key = { .tgid = tgid, .obj = d->obj };
+	struct rs_tls_sealer v = { .conn = conn, .sure = 1 }, *known;
+	struct rs_tls *t;
+
+	if (d->kind == RS_SEALED_DATA) {
+		known = bpf_map_lookup_elem(&rs_tls_sealers, &key);
+		if (!known)
+			return;
+		if (known->conn != conn) {
+			known->conn = conn;
+			return;
+		}
+		known->sure = 1;
+		v.lost = known->lost;
+	} else {
+		bpf_map_update_elem(&rs_tls_sealers, &key, &v, BPF_ANY);
+		key.obj = d->next;
+		if (key.obj)
+			bpf_map_update_elem(&rs_tls_sealers, &key, &v, BPF_ANY);
+	}
+	t = rs_tls_of_conn(tgid, conn);
+	if (!t)
+		return;
+	if (t->direct) /* it was known, and forgotten since */
+		rs_take(&t->c.off[RS_DIR_OUT], v.lost, false);
+	t->direct = 1;
+}
+
+/*
+ * Is every connection of this process followed, and from its beginning? Of one that is older than the agent nobody can
+ * tell.
+ */
+static __always_inline bool rs_tls_all_followed(__u32 tgid)
+{
+	if (rs_cfg.filter_port)
+		return false;
+	if (rs_cfg.discover && bpf_map_lookup_elem(&rs_verdicts, &tgid))
+		return false;
+	return rs_task_start(rs_task()) > rs_started_ns;
+}
+
+/* Plain text whose connection is not known. */
+static __always_inline void rs_tls_unplaced(__u32 tgid)
+{
+	if (rs_tls_all_followed(tgid))
+		rs_count(RS_N_TLS_UNPLACED);
+	else
+		rs_count(RS_N_TLS_ELSEWHERE);
 }
 
 /*

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * TLS libraries whose reads and writes are f(session, buffer, length[, where to put the count]): OpenSSL and its
+ * Plain text, wherever it comes from: one program, since it is all the same to the verifier, whose time is most of a start.
+ * Here, TLS libraries whose reads and writes are f(session, buffer, length[, where to put the count]): OpenSSL and its
  * kin, GnuTLS. Where the probes sit is user space's choice (user/tls): anywhere in the function as long as
  * the arguments, or the result, are in their registers; the cookie says what differs.
  */
-#include "lib/tls.bpf.h"
+#include "lib/gotext.bpf.h"
+#include "lib/rustls.bpf.h"
 
-/* Cookie: how far below its value at the function's first instruction the stack pointer is. */
-#define COOKIE_SP(c) ((__s64)(__s16)(c))
-#define COOKIE_OUT   (1 << 16) /* it is a write */
+/* Cookie, above its kind: how far below its value at the function's first instruction the stack pointer is. */
+#define COOKIE_SP(c) ((__s64)(__s16)((c) >> 4))
+#define COOKIE_OUT   (1 << 20) /* it is a write */
 #define COOKIE_COUNTP                                                                              \
-	(1 << 17) /* the result only says whether; the count is where the fourth argument points */
-#define COOKIE_COUNT5 (1 << 18)		/* with COUNTP: where the fifth points */
+	(1 << 21) /* the result only says whether; the count is where the fourth argument points */
+#define COOKIE_COUNT5 (1 << 22)		/* with COUNTP: where the fifth points */
 #define COOKIE_REG(c) ((c) >> 24 & 0xf) /* number of the register that has the result; 0: its own */
 
 #if defined(__TARGET_ARCH_x86)
@@ -49,11 +51,6 @@ static __always_inline int result(struct pt_regs *ctx, __u32 reg)
 #endif
 }
 
-static __always_inline bool wanted(__u32 tgid)
-{
-	return *(volatile __u32 *)&rs_active && rs_task_traced(tgid);
-}
-
 __noinline int rs_tls_capture(struct rs_conn *c, __u32 slot)
 {
 	struct rs_segment seg = { .source = RS_SRC_TLS };
@@ -80,7 +77,7 @@ int rs_tls_enter(struct pt_regs *ctx)
 	struct rs_tls_thread *t;
 	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
 
-	if (!wanted(key.tgid))
+	if (!rs_tls_wanted(key.tgid))
 		return 0;
 	t = rs_tls_thread((__u32)pid_tgid);
 	call = bpf_map_lookup_elem(&rs_tls_calls, &key);
@@ -127,31 +124,9 @@ static __always_inline bool place(struct rs_tls *s, struct rs_tls_thread *t,
 	return fresh;
 }
 
-/*
- * Is every connection of this process followed, and from its beginning? Of one that is older than the agent nobody can
- * tell.
- */
-static __always_inline bool all_followed(__u32 tgid)
+static __always_inline int leave(struct pt_regs *ctx, __u64 cookie)
 {
-	if (rs_cfg.filter_port)
-		return false;
-	if (rs_cfg.discover && bpf_map_lookup_elem(&rs_verdicts, &tgid))
-		return false;
-	return rs_task_start(rs_task()) > rs_started_ns;
-}
-
-static __always_inline void count_unplaced(__u32 tgid)
-{
-	if (all_followed(tgid))
-		rs_count(RS_N_TLS_UNPLACED);
-	else
-		rs_count(RS_N_TLS_ELSEWHERE);
-}
-
-SEC("uprobe")
-int rs_tls_leave(struct pt_regs *ctx)
-{
-	__u64 pid_tgid = bpf_get_current_pid_tgid(), cookie = bpf_get_attach_cookie(ctx), n;
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), n;
 	struct rs_tls_call_key key = { .tgid = pid_tgid >> 32,
 				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
 	struct rs_segment seg = { .source = RS_SRC_TLS };
@@ -162,7 +137,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 	struct rs_tls_call *call;
 	struct rs_tls *s;
 
-	if (!wanted(key.tgid))
+	if (!rs_tls_wanted(key.tgid))
 		return 0;
 	call = bpf_map_lookup_elem(&rs_tls_calls, &key);
 	if (!call || !call->open)
@@ -184,7 +159,7 @@ int rs_tls_leave(struct pt_regs *ctx)
 		return 0;
 	if (!s->c.id) {
 		if (t->n[0] || t->n[1]) /* else its connections are none of ours */
-			count_unplaced(key.tgid);
+			rs_tls_unplaced(key.tgid);
 		return 0;
 	}
 	seg.dir = dir;
@@ -199,13 +174,35 @@ int rs_tls_leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The session's object is freed: its address can be another's next. */
+SEC("uprobe")
+int rs_text(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	switch (cookie & RS_TEXT_KIND) {
+	case RS_GO_READ:
+	case RS_GO_WRITE:
+		return go_text(ctx, cookie);
+	case RS_TEXT_LEAVE:
+		return leave(ctx, cookie);
+	case RS_TEXT_OPENED:
+		return rustls_opened(ctx);
+	case RS_TEXT_SEALS:
+		return rustls_seals(ctx);
+	}
+	return 0;
+}
+
+/* The session's object is freed: its address can be another's next. Or that just happened. */
 SEC("uprobe")
 int rs_tls_forget(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
-	if (wanted(tgid))
-		rs_tls_forget_obj(tgid, PT_REGS_PARM1(ctx));
+	if (!rs_tls_wanted(tgid))
+		return 0;
+	if (bpf_get_attach_cookie(ctx) == RS_TEXT_MADE)
+		return rustls_made(ctx);
+	rs_tls_forget_obj(tgid, PT_REGS_PARM1(ctx));
 	return 0;
 }

@@ -64,6 +64,16 @@ enum rs_bpf_go_kind {
 	RS_GO_KINDS,
 };
 
+/* Cookies of the probes where plain text is: their kind is one of RS_GO_READ and RS_GO_WRITE, or of these. */
+#define RS_TEXT_KIND 0xf
+enum rs_bpf_text_kind {
+	RS_TEXT_LEAVE =
+		12,	/* a library's read or write returns: RS_TLS_COOKIE_* (user/tls/points.h) */
+	RS_TEXT_OPENED, /* rustls: MessageDecrypter::decrypt returns */
+	RS_TEXT_SEALS,	/* rustls: MessageEncrypter::encrypt begins */
+	RS_TEXT_MADE,	/* rustls: a new encrypter (rs_tls_forget) */
+};
+
 /* Value of the rs_go map (key: tgid): how this process's Go runtime is laid out, in bytes. */
 struct rs_bpf_go {
 	__u32 goid;	     /* in runtime.g */

@@ -190,6 +190,26 @@ class Tls(TlsTest):
         self.assert_same(spans.where(CLIENT, {load.pid}, "/load").triples(), wants("load", many), "curl")
         self.assert_same(spans.where(CLIENT, None, "/cli").triples(), wants("cli", 16), "gnutls-cli")
 
+    def small(self, name, *flags):
+        """mbedTLS or wolfSSL at both ends: a program of ours with each, and nginx and curl."""
+        out, port, web = self.place.path(name), free_port(), self.nginx()
+        done = subprocess.run(["cc", "-O2", SERVERS + "/tls_small.c", "-o", out, *flags], stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            self.skipTest(f"{name}'s development files are not installed")
+        server = self.place.spawn_server([out, "serve", str(port), self.key, self.cert])
+        agent = self.agent("--port", str(port), "--port", str(web))
+        self.get("curl", port, "curl")
+        pid = self.own("get", web, "own", binary=out)
+        spans = agent.stop()
+        self.assert_same(spans.where(SERVER, {server.pid}, "/curl").triples(), wants("curl"), f"{name} as server")
+        self.both(spans, web, pid, "own")
+
+    def test_mbedtls(self):
+        self.small("mbedtls", "-DWITH_MBEDTLS", "-lmbedtls", "-lmbedx509", "-lmbedcrypto")
+
+    def test_wolfssl(self):
+        self.small("wolfssl", "-lwolfssl")
+
     def test_bio(self):
         """Reads through BIO_f_ssl, which calls neither SSL_read nor SSL_read_ex."""
         port = free_port()

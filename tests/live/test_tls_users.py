@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS of what programs bring with them: Python's packages, older OpenSSL, BoringSSL. Fetched once below build/live."""
+"""TLS of what programs bring with them: Python's packages, older OpenSSL, BoringSSL, rustls. Fetched once below build/live."""
 import glob
 import os
 import re
@@ -7,30 +7,31 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import unittest
 import zipfile
 
 from harness import SERVER, SERVERS, SLOW, TOP, free_port, wait_until
 from test_tls import COUNT, TlsTest, wants
 
 CACHE = os.path.join(TOP, "build", "live")
-PACKAGES = ["requests==2.34.2", "aiohttp==3.14.5", "uvicorn==0.54.0", "curl_cffi==0.17.0"]
+PACKAGES = ["requests==2.34.2", "aiohttp==3.14.5", "uvicorn==0.54.0", "curl_cffi==0.17.0", "obstore==0.12.1"]
 
 
 def last_line(done):
     return (done.stderr.strip().split("\n") or [""])[-1][:160]
 
 
-class Users(TlsTest):
-    def fetch(self, argv, into):
+class Brought(TlsTest):
+    def fetch(self, argv, into, seconds=150):
         """Runs a package manager in a directory; the test is left out where that cannot be."""
         if not shutil.which(argv[0]):
             self.skipTest(f"{argv[0]} is not installed")
         os.makedirs(into, exist_ok=True)
         try:
             done = subprocess.run(argv, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                  text=True, timeout=150)
+                                  text=True, timeout=seconds)
         except subprocess.TimeoutExpired:
-            self.skipTest(f"{' '.join(argv[-2:])}: no end within 150 s")
+            self.skipTest(f"{' '.join(argv[-2:])}: no end within {seconds} s")
         if done.returncode:
             self.skipTest(f"{' '.join(argv[-2:])} is not to be had: {last_line(done)}")
 
@@ -63,15 +64,19 @@ class Users(TlsTest):
         process.stdin.close()
         self.assertEqual(process.wait(60 * SLOW), 0)
 
+
+class Users(Brought):
     def test_python(self):
-        """requests and aiohttp (libssl), curl_cffi (BoringSSL in the extension, with symbols); uvicorn as the server."""
+        """requests and aiohttp (libssl), curl_cffi (BoringSSL in the extension, with symbols), obstore (rustls, likewise); uvicorn
+        as the server."""
         python, port, web = self.python(), free_port(), self.nginx()
         script = SERVERS + "/tls_users.py"
         server = self.place.spawn_server([python, script, "uvicorn", str(port), self.key, self.cert])
         self.wait_for(port, server)
         agent = self.agent("--port", str(port), "--port", str(web))
         clients = {how: self.warm(agent, [python, script, how, str(web), str(COUNT), how], library)
-                   for how, library in (("requests", "/libssl"), ("aiohttp", "/libssl"), ("curl_cffi", "/_wrapper"))}
+                   for how, library in (("requests", "/libssl"), ("aiohttp", "/libssl"), ("curl_cffi", "/_wrapper"),
+                                        ("obstore", "/_obstore"))}
         for client in clients.values():
             self.go(client)
         self.get("curl", port, "uvicorn")
@@ -113,3 +118,48 @@ class Users(TlsTest):
         spans = agent.stop()
         self.both(spans, web, client.pid, "client")
         self.assert_same(spans.where(SERVER, {server.pid}, "/server").triples(), wants("server"), "Node 16's server")
+
+
+@unittest.skipUnless(os.environ.get("RS_RUSTLS"), "make check-rustls: fetches and builds Rust's crates")
+class Rustls(Brought):
+    """tests/live/servers/rustls, by each provider of cryptography, as cargo builds it and optimised as one."""
+
+    def build(self, provider, profile):
+        home = os.path.join(CACHE, "rustls-" + provider)
+        self.fetch(["cargo", "build", "-q", "--manifest-path", SERVERS + "/rustls/Cargo.toml", "--target-dir", home, "--profile", profile,
+                    "--features", provider], CACHE, 1200)
+        return os.path.join(home, profile, "rustls-peer")
+
+    def one(self, provider, profile):
+        peer, port, web = self.build(provider, profile), free_port(), self.nginx()
+        server = self.place.spawn_server([peer, "serve", str(port), self.key, self.cert])
+        agent = self.agent("--port", str(port), "--port", str(web))
+        clients = {}  # what they ask begins with their way, their port, and perhaps wants much
+        for how, at, prefix in (("get", port, f"get{port}-"), ("get", web, f"get{web}-"), ("std", port, f"std{port}-"),
+                                ("std", web, f"std{web}-"), ("get", port, f"big/c{port}-")):
+            clients[prefix] = self.warm(agent, [peer, how, str(at), str(COUNT), prefix], "rustls-peer")
+        for client in clients.values():
+            self.go(client)
+        with open(self.place.path("body"), "wb") as f:
+            f.write(bytes(300000))
+        ways = {  # what curl asks, in how many connections
+            "two": [], "one": ["--http1.1"], "old": ["--tls-max", "1.2"], "big/s": [],
+            "chacha": ["--http1.1", "--tls13-ciphers", "TLS_CHACHA20_POLY1305_SHA256"],
+            "elder": ["--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+            "post": ["-X", "GET", "--data-binary", "@" + self.place.path("body"), "-H", "Expect:"]}
+        for prefix, options in ways.items():
+            subprocess.run(["curl", "-sSkZ", "--parallel-max", "4", *options, "-o", "/dev/null",
+                            f"https://127.0.0.1:{port}/{prefix}[0-{COUNT - 1}]"], check=True, stderr=subprocess.DEVNULL)
+        losses = agent.losses()
+        spans = agent.stop()
+        for prefix, client in clients.items():
+            self.both(spans, port if str(port) in prefix else web, client.pid, prefix)
+        for prefix in ways:
+            self.assert_same(spans.where(SERVER, {server.pid}, "/" + prefix).triples(), wants(prefix), prefix)
+        self.assertEqual({name: n for name, n in losses.items() if not name.startswith("tls.")}, {}, "the agent lost records or spans")
+
+    def test_ring(self):
+        self.one("ring", "release")
+
+    def test_aws_whole(self):
+        self.one("aws", "whole")

@@ -13,14 +13,20 @@
 #include <cmocka.h>
 
 #include "tls/maps.h"
+#include "shared/config.h"
 #include "tls/points.h"
 
-static int seed(void)
+static int seed_of(const char *path)
 {
-	int fd = open("tests/fuzz/corpus/elf/openssl", O_RDONLY);
+	int fd = open(path, O_RDONLY);
 
 	assert_true(fd >= 0);
 	return fd;
+}
+
+static int seed(void)
+{
+	return seed_of("tests/fuzz/corpus/elf/openssl");
 }
 
 static int memory(const void *p, size_t n)
@@ -75,11 +81,12 @@ static void test_openssl(void **state)
 	skip();
 #endif
 	assert_int_equal(rs_elf_open(fd, &e), 0);
+	assert_int_equal(rs_tls_marks(e), 1u << RS_TLS_LIB_openssl);
 	assert_int_equal(rs_tls_find(RS_TLS_LIB_gnutls, e, &p), -ENOENT);
 	assert_int_equal(rs_tls_find(RS_TLS_LIB_openssl, e, &p), 0);
 	for (size_t i = 0; i < p.n; i++) {
 		enter += p.v[i].prog == RS_UPROBE_rs_tls_enter;
-		leave += p.v[i].prog == RS_UPROBE_rs_tls_leave;
+		leave += p.v[i].prog == RS_UPROBE_rs_text;
 		out += (p.v[i].at.cookie & RS_TLS_COOKIE_OUT) != 0;
 		if (p.v[i].prog != RS_UPROBE_rs_tls_forget)
 			assert_true(p.v[i].at.cookie & RS_TLS_COOKIE_COUNTP);
@@ -87,6 +94,53 @@ static void test_openssl(void **state)
 	assert_int_equal(enter, 2);
 	assert_true(leave >= 2);
 	assert_true(out >= 2);
+	rs_elf_close(e);
+	close(fd);
+}
+
+static size_t of_kind(const struct rs_tls_points *p, uint64_t cookie)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n += p->v[i].at.cookie == cookie;
+	return n;
+}
+
+/* Both ways to mangle names; the methods that only say no are none, nor is what makes decrypters. */
+static void test_rustls(void **state)
+{
+	static char whole[65536];
+	static struct rs_tls_points p;
+	int fd = seed_of("tests/fuzz/corpus/elf/rustls");
+	ssize_t n = read(fd, whole, sizeof(whole));
+	struct rs_elf *e;
+	char *at;
+
+	(void)state;
+#if !defined(__x86_64__)
+	skip();
+#endif
+	assert_true(n > 0);
+	assert_int_equal(rs_elf_open(fd, &e), 0);
+	assert_int_equal(rs_tls_marks(e), 1u << RS_TLS_LIB_rustls);
+	assert_int_equal(rs_tls_find(RS_TLS_LIB_rustls, e, &p), 0);
+	assert_int_equal(of_kind(&p, RS_TEXT_SEALS), 2);
+	assert_in_range(of_kind(&p, RS_TEXT_OPENED), 2, 4);
+	assert_int_equal(of_kind(&p, RS_TEXT_MADE), 2);
+	assert_int_equal(p.dear, 1);
+	rs_elf_close(e);
+	close(fd);
+	/* A release that works otherwise. */
+	at = memmem(whole, (size_t)n, "encrypted_payload_len", 21);
+	while (at) {
+		memcpy(at, "something_else_of_it_", 21);
+		at = memmem(whole, (size_t)n, "encrypted_payload_len", 21);
+	}
+	fd = memory(whole, (size_t)n);
+	assert_int_equal(rs_elf_open(fd, &e), 0);
+	assert_int_equal(rs_tls_find(RS_TLS_LIB_rustls, e, &p), -EOPNOTSUPP);
+	assert_string_equal(p.what, "of a release before 0.23");
 	rs_elf_close(e);
 	close(fd);
 }
@@ -162,9 +216,8 @@ static void test_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_elf),
-		cmocka_unit_test(test_openssl),
-		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_elf),    cmocka_unit_test(test_openssl),
+		cmocka_unit_test(test_rustls), cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_maps),
 	};
 

@@ -218,7 +218,7 @@ static void study(struct rs_gos *gs, struct file *f, int fd, const char *path, b
 			gs->n->v[RS_C_GO_PROGRAMS]++;
 		}
 		if (tls) {
-			f->tls = attach(gs, g, path, RS_UPROBE_rs_go_tls, RS_GO_READ, RS_GO_WRITE);
+			f->tls = attach(gs, g, path, RS_UPROBE_rs_text, RS_GO_READ, RS_GO_WRITE);
 			f->tls_tried = true;
 			f->tls_since_ns = rs_clock_mono();
 		}

@@ -130,8 +130,7 @@ void rs_elf_close(struct rs_elf *e)
 	free(e);
 }
 
-/* Calls fn for every function defined here; false from fn ends it. */
-static void each_symbol(const struct rs_elf *e,
+void rs_elf_each_symbol(const struct rs_elf *e,
 			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size),
 			void *arg)
 {
@@ -186,7 +185,7 @@ size_t rs_elf_symbols(const struct rs_elf *e, struct rs_elf_sym *syms, size_t n)
 {
 	struct wanted w = { syms, n, 0 };
 
-	each_symbol(e, match, &w);
+	rs_elf_each_symbol(e, match, &w);
 	return w.found;
 }
 

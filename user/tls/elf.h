@@ -39,6 +39,10 @@ void rs_elf_close(struct rs_elf *e);
 /* Fills in those of syms[n] that are functions defined here, from .symtab and .dynsym, in one pass.
  * Returns how many were found. */
 size_t rs_elf_symbols(const struct rs_elf *e, struct rs_elf_sym *syms, size_t n);
+/* Calls fn for every function defined here; false from fn ends it. */
+void rs_elf_each_symbol(const struct rs_elf *e,
+			bool (*fn)(void *arg, const char *name, uint64_t va, uint64_t size),
+			void *arg);
 /* ET_EXEC, or a PIE with an interpreter or DF_1_PIE. */
 bool rs_elf_is_executable(const struct rs_elf *e);
 

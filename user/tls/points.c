@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/config.h"
+
 int rs_tls_find(enum rs_tls_library lib, const struct rs_elf *e, struct rs_tls_points *ret)
 {
 	*ret = (struct rs_tls_points){ 0 };
 	switch (lib) {
-#define RS_TLS_LIBRARY(name_)                                                                      \
+#define RS_TLS_LIBRARY(name_, mark)                                                                \
 	case RS_TLS_LIB_##name_:                                                                   \
 		ret->name = #name_;                                                                \
 		return rs_tls_find_##name_(e, ret);
@@ -19,6 +21,33 @@ int rs_tls_find(enum rs_tls_library lib, const struct rs_elf *e, struct rs_tls_p
 		break;
 	}
 	return -ENOENT;
+}
+
+static bool on_name(void *arg, const char *name, uint64_t va, uint64_t size)
+{
+	static const char *const marks[RS_TLS_LIBRARIES] = {
+#define RS_TLS_LIBRARY(name_, mark) [RS_TLS_LIB_##name_] = (mark),
+#include "libraries.def"
+#undef RS_TLS_LIBRARY
+	};
+	bool mangled = name[0] == '_' && (name[1] == 'R' || name[1] == 'Z');
+	unsigned *found = arg;
+
+	(void)va, (void)size;
+	for (int i = 0; i < RS_TLS_LIBRARIES; i++) {
+		if (mangled ? i == RS_TLS_LIB_rustls && strstr(name, marks[i])
+			    : name[0] == marks[i][0] && strcmp(name, marks[i]) == 0)
+			*found |= 1u << i;
+	}
+	return true;
+}
+
+unsigned rs_tls_marks(const struct rs_elf *e)
+{
+	unsigned found = 0;
+
+	rs_elf_each_symbol(e, on_name, &found);
+	return found;
 }
 
 int rs_tls_add(struct rs_tls_points *p, const struct rs_elf *e, enum rs_uprobe_prog prog,
@@ -53,7 +82,9 @@ static int add_code_point(struct rs_tls_points *p, const struct rs_elf *e, enum 
 	if (at->below < INT16_MIN || at->below > INT16_MAX)
 		return -ENOTSUP;
 	return rs_tls_add(p, e, prog, at->va,
-			  flags | (uint16_t)at->below | (uint32_t)at->reg << RS_TLS_COOKIE_REG,
+			  flags | (prog == RS_UPROBE_rs_text ? RS_TEXT_LEAVE : 0) |
+				  (uint32_t)(uint16_t)at->below << RS_TLS_COOKIE_SP |
+				  (uint32_t)at->reg << RS_TLS_COOKIE_REG,
 			  at->cheap);
 }
 
@@ -71,7 +102,7 @@ static int add_returns(struct rs_tls_points *p, const struct rs_elf *e, const st
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n; i++) {
-		r = add_code_point(p, e, RS_UPROBE_rs_tls_leave, &ret[i], flags);
+		r = add_code_point(p, e, RS_UPROBE_rs_text, &ret[i], flags);
 		if (r)
 			return r;
 		*dear |= !ret[i].cheap;
@@ -131,7 +162,7 @@ static int add_after_calls(struct rs_tls_points *p, const struct rs_elf *e, uint
 					break;
 				}
 				at = rs_code_after_call(&code, k);
-				r = add_code_point(p, e, RS_UPROBE_rs_tls_leave, &at, flags);
+				r = add_code_point(p, e, RS_UPROBE_rs_text, &at, flags);
 				*dear |= !at.cheap;
 			}
 			rs_code_release(&code);

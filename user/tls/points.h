@@ -32,7 +32,7 @@ struct rs_tls_points {
 };
 
 enum rs_tls_library {
-#define RS_TLS_LIBRARY(name) RS_TLS_LIB_##name,
+#define RS_TLS_LIBRARY(name, mark) RS_TLS_LIB_##name,
 #include "libraries.def"
 #undef RS_TLS_LIBRARY
 	RS_TLS_LIBRARIES,
@@ -40,18 +40,22 @@ enum rs_tls_library {
 
 /* Is the library in this file, and where do its probes go? ret is zeroed. 0; -ENOENT: it is not here;
  * -EOPNOTSUPP: it is, but cannot be probed: ret->what says why; another -errno. */
-#define RS_TLS_LIBRARY(name)                                                                       \
+#define RS_TLS_LIBRARY(name, mark)                                                                 \
 	int rs_tls_find_##name(const struct rs_elf *e, struct rs_tls_points *ret);
 #include "libraries.def"
 #undef RS_TLS_LIBRARY
 int rs_tls_find(enum rs_tls_library lib, const struct rs_elf *e, struct rs_tls_points *ret);
 
+/* Which ones may be in this file: bit 1 << enum rs_tls_library. One pass over its names, of which there can be a million. */
+unsigned rs_tls_marks(const struct rs_elf *e);
+
 /* -- for those that look -- */
 
-/* Cookies of rs_tls_enter and rs_tls_leave (bpf/probes/tls.bpf.c). */
-#define RS_TLS_COOKIE_OUT    (1u << 16) /* a write */
-#define RS_TLS_COOKIE_COUNTP (1u << 17) /* the count is where the fourth argument points */
-#define RS_TLS_COOKIE_COUNT5 (1u << 18) /* with COUNTP: where the fifth points */
+/* Cookies of rs_tls_enter, and with RS_TEXT_LEAVE of rs_text (bpf/probes/tls.bpf.c). */
+#define RS_TLS_COOKIE_SP     4		/* bits from there on: how far the stack pointer is below */
+#define RS_TLS_COOKIE_OUT    (1u << 20) /* a write */
+#define RS_TLS_COOKIE_COUNTP (1u << 21) /* the count is where the fourth argument points */
+#define RS_TLS_COOKIE_COUNT5 (1u << 22) /* with COUNTP: where the fifth points */
 #define RS_TLS_COOKIE_REG                                                                          \
 	24 /* bits from there on: number of the register that has the result; 0: its own */
 

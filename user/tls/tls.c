@@ -157,6 +157,16 @@ void rs_tls_release(struct rs_tls_watch *w)
 
 /* -- files -- */
 
+/* Are probes in it? */
+static bool probed(const struct file *f)
+{
+	bool some = false;
+
+	for (int i = 0; i < RS_UPROBE_COUNT; i++)
+		some |= f->u[i] != NULL;
+	return some;
+}
+
 static struct file *find_file(struct rs_tls_watch *w, const struct rs_uprobe_file *id,
 			      uint32_t tgid)
 {
@@ -165,8 +175,7 @@ static struct file *find_file(struct rs_tls_watch *w, const struct rs_uprobe_fil
 	rs_list_for_each (pos, &w->known) {
 		struct file *f = rs_list_entry(pos, struct file, known);
 
-		if (f->tgid == tgid &&
-		    rs_uprobe_same_file(&f->id, f->procs || f->u[RS_UPROBE_rs_tls_enter], id))
+		if (f->tgid == tgid && rs_uprobe_same_file(&f->id, f->procs || probed(f), id))
 			return f;
 	}
 	return NULL;
@@ -259,10 +268,11 @@ static void hook(struct rs_tls_watch *w, struct file *f, const char *path,
 	w->n->v[RS_C_TLS_ATTACHED]++;
 }
 
-/* What there is in the file. A program may have several libraries: the points of all are attached. */
+/* What there is in the file. */
 static void study(struct rs_tls_watch *w, struct file *f, int fd, enum rs_tls_mode mode)
 {
 	struct rs_tls_points *p = malloc(sizeof(*p));
+	unsigned marks;
 	char path[40];
 	struct rs_elf *e;
 	int r;
@@ -272,7 +282,10 @@ static void study(struct rs_tls_watch *w, struct file *f, int fd, enum rs_tls_mo
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	marks = rs_tls_marks(e);
 	for (int lib = 0; lib < RS_TLS_LIBRARIES && !f->library; lib++) {
+		if (!(marks & 1u << lib))
+			continue;
 		r = rs_tls_find((enum rs_tls_library)lib, e, p);
 		if (r == -ENOENT)
 			continue;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTPS by what Python programs use: requests, aiohttp, curl_cffi (libcurl with BoringSSL inside), and a uvicorn server.
+"""HTTPS by what Python programs use: requests, aiohttp, curl_cffi (libcurl with BoringSSL inside), obstore (reqwest with rustls
+inside), and a uvicorn server.
 
-tls_users.py uvicorn PORT KEY CERT; tls_users.py requests|aiohttp|curl_cffi PORT COUNT PREFIX. A client asks for /warm
+tls_users.py uvicorn PORT KEY CERT; tls_users.py requests|aiohttp|curl_cffi|obstore PORT COUNT PREFIX. A client asks for /warm
 on a connection of its own for each line it reads, and says so; with the line "go" it asks for the rest on another one.
 """
 import sys
@@ -37,6 +38,13 @@ def with_aiohttp(url, paths):
     asyncio.run(get())
 
 
+def with_obstore(url, paths):
+    import obstore
+    store = obstore.store.HTTPStore.from_url(url, client_options={"allow_invalid_certificates": True})
+    for path in paths:
+        assert bytes(obstore.get(store, path).bytes())
+
+
 async def app(scope, receive, send):
     assert scope["type"] == "http"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]})
@@ -51,7 +59,7 @@ def main():
         uvicorn.run(app, host="127.0.0.1", port=int(port), ssl_keyfile=rest[0], ssl_certfile=rest[1], log_level="error",
                     lifespan="off")
         return
-    get = {"requests": with_requests, "aiohttp": with_aiohttp, "curl_cffi": with_curl_cffi}[how]
+    get = {"requests": with_requests, "aiohttp": with_aiohttp, "curl_cffi": with_curl_cffi, "obstore": with_obstore}[how]
     url = f"https://127.0.0.1:{port}/"
     print("starts", flush=True)
     while sys.stdin.readline() != "go\n":
