@@ -130,8 +130,8 @@ struct dd_chunk {
 };
 
 #define DD_COMMON   8
-#define DD_CONTEXTS 512 /* of resources that are remembered, about 6 KB each */
-#define DD_WAYS	    4	 /* places that a resource may have */
+#define DD_CONTEXTS 512		/* of resources that are remembered, about 6 KB each */
+#define DD_WAYS	    4		/* places that a resource may have */
 #define DD_TEXT	    (64 * 1024) /* composed texts of a span */
 
 /* An attribute of a scope or resource. */

@@ -287,7 +287,7 @@ dd_put_ctx(const struct dd_map *m, struct dd_strings *t, struct rs_sink *s, char
 		return p + w->len;
 	}
 	DD_EACH_CTX_TAG(m, tag)
-		p = put(state, p, tag);
+	p = put(state, p, tag);
 	len = rs_sink_pos(s, p) - off;
 	if (!s->err && t->tab.next == next && len <= RS_SINK_NEED_MAX)
 		*w = (struct dd_tags){ t->tab.epoch, m->ctx->no, m->sh->no, (uint32_t)len, off };

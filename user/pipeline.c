@@ -128,6 +128,14 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 		end_confused(pl, f->c, m->end_ns);
 }
 
+/* Where its spans are counted. */
+static struct rs_service *counted(struct rs_pipeline *pl, struct rs_proc *p, bool client)
+{
+	if (!p->counted[client])
+		p->counted[client] = rs_services_row(&pl->services, p->service, client);
+	return p->counted[client];
+}
+
 static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct rs_proc *p)
 {
 	const struct rs_span *s = p->batch_group->last;
@@ -139,8 +147,8 @@ static void count_span(struct rs_pipeline *pl, const struct rs_open *o, struct r
 	pl->last_span_ns = pl->now;
 	p->spans++;
 	p->errors += s->status == RS_STATUS_ERROR;
-	rs_services_add(&pl->services, p->service, s->kind != RS_KIND_SERVER,
-			s->end_ns - s->start_ns, s->status == RS_STATUS_ERROR);
+	rs_service_count(counted(pl, p, s->kind != RS_KIND_SERVER), s->end_ns - s->start_ns,
+			 s->status == RS_STATUS_ERROR);
 	for (int i = 0; i < RS_PROTO_COUNT; i++) {
 		if (rs_protos[i] != o->x.ops)
 			continue;
@@ -223,6 +231,8 @@ void rs_pl_emit(struct rs_pipeline *pl, struct rs_open *o)
 		if (p) {
 			rs_procs_follow(&pl->procs, p);
 			rs_procs_settle(&pl->procs, p);
+			rs_service_ahead(p->counted[o->x.role != RS_ROLE_SERVER],
+					 o->x.end_ns - o->x.start_ns);
 		}
 		if (p && !rs_decision_traced(&p->decision))
 			pl->n.v[RS_C_TRACE_EXCLUDED]++;

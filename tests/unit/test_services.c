@@ -53,11 +53,11 @@ static void rows_are_bounded(void **state)
 	rs_services_init(&s);
 	for (int i = 0; i < 2000; i++) {
 		snprintf(name, sizeof(name), "service-%d", i);
-		rs_services_add(&s, str_c(name), i & 1, 1000000, i % 10 == 0);
+		rs_service_count(rs_services_row(&s, str_c(name), i & 1), 1000000, i % 10 == 0);
 	}
-	rs_services_add(&s, STR_NONE, false, 1, false);
+	rs_service_count(rs_services_row(&s, STR_NONE, false), 1, false);
 	memset(name, 'x', sizeof(name));
-	rs_services_add(&s, str_of(name, sizeof(name)), true, 1, true);
+	rs_service_count(rs_services_row(&s, str_of(name, sizeof(name)), true), 1, true);
 	while ((r = rs_services_next(&s, &pos))) {
 		spans += r->spans;
 		rows++;
@@ -124,7 +124,7 @@ static void screens_show_what_is_new(void **state)
 	(void)state;
 	rs_services_init(&s);
 	for (int i = 0; i < 1000; i++)
-		rs_services_add(&s, STR("web"), false, 1000000, false);
+		rs_service_count(rs_services_row(&s, STR("web"), false), 1000000, false);
 	json = snapshot(&s, 10000000000);
 	rs_view_init(&v, false, 0);
 	text = screen(&v, json);
@@ -134,10 +134,11 @@ static void screens_show_what_is_new(void **state)
 	free(text);
 	free(json);
 	for (int i = 0; i < 100; i++) {
-		rs_services_add(&s, STR("web"), false, i < 90 ? 10000 : 50000000, i >= 95);
-		rs_services_add(&s, STR("api"), true, 100000, false);
+		rs_service_count(rs_services_row(&s, STR("web"), false), i < 90 ? 10000 : 50000000,
+				 i >= 95);
+		rs_service_count(rs_services_row(&s, STR("api"), true), 100000, false);
 	}
-	rs_services_add(&s, STR("api"), true, 100000, false);
+	rs_service_count(rs_services_row(&s, STR("api"), true), 100000, false);
 	json = snapshot(&s, 12000000000);
 	text = screen(&v, json);
 	assert_has(
@@ -177,8 +178,8 @@ static void filters(void **state)
 
 	(void)state;
 	rs_services_init(&s);
-	rs_services_add(&s, STR("web"), false, 1000, false);
-	rs_services_add(&s, STR("api"), false, 1000, false);
+	rs_service_count(rs_services_row(&s, STR("web"), false), 1000, false);
+	rs_service_count(rs_services_row(&s, STR("api"), false), 1000, false);
 	json = snapshot(&s, 1000000000);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t len;

@@ -310,6 +310,7 @@ static void compose(struct rs_procs *ps, struct rs_proc *p, const struct rs_pod 
 	add_resource_attrs(&r, ps->extra);
 
 	p->service = rs_res_get(&r, RS_K_SERVICE_NAME);
+	p->counted[0] = p->counted[1] = NULL;
 	p->resource.attrs = (struct rs_attrs){ .a = rs_res_copy(&r), .dropped = r.dropped };
 	p->resource.attrs.n = p->resource.attrs.a ? r.n : 0;
 	p->resource.id = ++ps->next_id;

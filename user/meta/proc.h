@@ -24,6 +24,8 @@
 #include "trace/span.h"
 
 /* What a request and its span need comes first, in two cache lines. */
+struct rs_service;
+
 struct rs_proc {
 	uint32_t tgid;
 	uint32_t nconns;
@@ -40,11 +42,13 @@ struct rs_proc {
 	struct str service;	     /* service.name */
 
 	uint64_t spans, requests, errors;
-	struct rs_resource resource;
+	/* Where its spans as a server and as a client are counted (status/services.h), the pipeline's; NULL: not known yet. */
+	struct rs_service *counted[2];
 	/* Of the batch under construction (see trace/assemble.c): */
 	uint64_t batch_serial;
 	struct rs_scope_spans *batch_group; /* under one that borrows from `resource` */
 
+	struct rs_resource resource;
 	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
 	uint64_t cgroup;   /* cgroup v2 id when it was first seen; 0: not known */
 	char comm[16];
@@ -65,7 +69,7 @@ struct rs_proc {
 	struct rs_arena own_mem; /* until it executes another program */
 	struct rs_arena arena;	 /* of resource */
 };
-_Static_assert(offsetof(struct rs_proc, spans) == 64 && offsetof(struct rs_proc, start_ns) == 128,
+_Static_assert(offsetof(struct rs_proc, spans) == 64 && offsetof(struct rs_proc, resource) <= 128,
 	       "as said above");
 
 struct rs_procs {

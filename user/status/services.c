@@ -60,17 +60,10 @@ static struct rs_service *find(struct rs_services *s, struct str name, bool clie
 	return row;
 }
 
-void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns,
-		     bool error)
+struct rs_service *rs_services_row(struct rs_services *s, struct str name, bool client)
 {
-	struct rs_service *row = &s->others[client];
-
 	name = str_at(name, 0, RS_SERVICE_NAME);
-	if (name.len)
-		row = find(s, name, client);
-	row->spans++;
-	row->errors += error;
-	row->bucket[rs_latency_bucket(took_ns)]++;
+	return name.len ? find(s, name, client) : &s->others[client];
 }
 
 const struct rs_service *rs_services_next(const struct rs_services *s, uint32_t *pos)

@@ -22,10 +22,10 @@
 #define RS_LATENCY_BUCKETS (8 + 8 * 28 + 1)
 
 struct rs_service {
-	char name[RS_SERVICE_NAME]; /* cut there; empty: all others */
-	uint8_t nname;
-	bool client; /* requests it sent */
 	uint64_t spans, errors;
+	bool client; /* requests it sent */
+	uint8_t nname;
+	char name[RS_SERVICE_NAME]; /* cut there; empty: all others */
 	uint32_t bucket[RS_LATENCY_BUCKETS];
 };
 
@@ -39,9 +39,9 @@ void rs_services_init(struct rs_services *s);
 /* Harmless on a zeroed struct. */
 void rs_services_release(struct rs_services *s);
 
-/* One span: of a client or a server, how long it took, is it an error? A name that finds no room counts as "others". */
-void rs_services_add(struct rs_services *s, struct str name, bool client, uint64_t took_ns,
-		     bool error);
+/* Where spans of a service are counted, of a client or of a server: as long as s is there. A name that finds no room
+ * counts as "others". */
+struct rs_service *rs_services_row(struct rs_services *s, struct str name, bool client);
 
 /* Row by row, others included; *pos starts at 0. NULL at the end. Rows without spans are passed over. */
 const struct rs_service *rs_services_next(const struct rs_services *s, uint32_t *pos);
@@ -50,5 +50,22 @@ const struct rs_service *rs_services_next(const struct rs_services *s, uint32_t 
 unsigned rs_latency_bucket(uint64_t ns);
 /* The first ns that is not in the bucket any more; UINT64_MAX for the last one. */
 uint64_t rs_latency_end(unsigned bucket);
+
+/* A span that took so long is counted soon: what that touches comes nearer. row: or NULL. */
+static inline void rs_service_ahead(const struct rs_service *row, uint64_t took_ns)
+{
+	if (!row)
+		return;
+	__builtin_prefetch(row, 1);
+	__builtin_prefetch(&row->bucket[rs_latency_bucket(took_ns)], 1);
+}
+
+/* One span: how long it took, is it an error? */
+static inline void rs_service_count(struct rs_service *row, uint64_t took_ns, bool error)
+{
+	row->spans++;
+	row->errors += error;
+	row->bucket[rs_latency_bucket(took_ns)]++;
+}
 
 #endif
