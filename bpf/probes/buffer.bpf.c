@@ -404,10 +404,10 @@ static __always_inline __u32 behind(const struct rs_scratch *s, __u32 slot, __u3
 		return rs_is_request(slot, 0, n) && rs_is_request(slot, end, n) ? RS_LOOKED_ANOTHER
 										: 0;
 	/*
-	 * The first line of chunked content is short, its spaces and zeros included, or has extensions behind a semicolon; that of
-	 * another head is not always.
+	 * The first line of chunked content is short, its spaces and zeros included (16 digits are the most that somebody pads
+	 * to), or has extensions behind a semicolon; that of another head is not always.
 	 */
-	if (end + 16 > n || *(const __u32 *)at == RS_HTTP)
+	if (end + 17 > n || *(const __u32 *)at == RS_HTTP || at[16] == '\r' || at[16] == ';')
 		return 0;
 	w = *(const __u64 *)at;
 	v = *(const __u64 *)(at + 8);

@@ -425,8 +425,8 @@ def test_big_heads(backend):
 
 def test_end_of_many_pieces(backend):
     """Where content in chunks ends is in the segment's last bytes, however many pieces it is written from."""
-    chunk = b"400\r\n" + b"c" * 1024 + b"\r\n"
-    for n in (3, 6, 9, 12, 20, 40):
+    for n, size in ((3, b"400"), (6, b"400"), (9, b"400"), (12, b"400"), (20, b"400"), (40, b"400"), (9, b"%016x" % 1024)):
+        chunk = size + b"\r\n" + b"c" * 1024 + b"\r\n"
         cap = Capture(backend)
         client, server = tcp_pair()
         client.sendall(REQ)

@@ -36,7 +36,7 @@ SERVER, CLIENT = "server", "client"
 
 # Rows of the ledger that are dropped, but no loss of what is traced: other protocols on this machine, connections
 # that were cut off or older than the agent. What matters of them shows in the comparison of the spans.
-NO_LOSS = {("stream", name) for name in ("unknown_protocol", "out_of_step", "unfinished", "late", "not_captured")}
+NO_LOSS = {("stream", name) for name in ("unknown_protocol", "out_of_step", "unfinished", "late", "not_captured", "not_copied")}
 # Another agent on this machine sends its reports: left out on purpose.
 NO_LOSS |= {("trace", "own_reports"), ("trace", "probes"), ("trace", "excluded"), ("conn", "excluded")}
 # Runs that the kernel left out, such as the end of one connection while another's is noted on the same CPU. One that

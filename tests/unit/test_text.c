@@ -155,6 +155,25 @@ static void test_without_root(void **state)
 	teardown(f);
 }
 
+/* A client's URL without a path: only OPTIONS asks for no resource of the server's (RFC 9112 3.2.4). */
+static void test_asterisk(void **state)
+{
+	static const char *const rows[][2] = { { "OPTIONS", " OPTIONS * " }, { "GET", " GET / " } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture *f = setup(false, 0);
+		struct rs_span *s = span(f, "a", 1, 2, 0, RS_KIND_CLIENT, 0, 1, "", 200);
+
+		((struct rs_attr *)s->attrs.a)[0].val.str = rows[i][0];
+		((struct rs_attr *)s->attrs.a)[0].val.len = (uint32_t)strlen(rows[i][0]);
+		attr_str(f, s, RS_K_URL_FULL, "http://shop.example");
+		send_batch(f, 1);
+		assert_non_null(strstr(written(f), rows[i][1]));
+		teardown(f);
+	}
+}
+
 static unsigned lines(const char *text)
 {
 	unsigned n = 0;
@@ -297,10 +316,11 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree),	cmocka_unit_test(test_without_root),
-		cmocka_unit_test(test_rings),	cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_widths),
-		cmocka_unit_test(test_color),	cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_tree),	  cmocka_unit_test(test_without_root),
+		cmocka_unit_test(test_asterisk),  cmocka_unit_test(test_rings),
+		cmocka_unit_test(test_bounds),	  cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_widths),	  cmocka_unit_test(test_color),
+		cmocka_unit_test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

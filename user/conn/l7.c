@@ -590,8 +590,9 @@ static void bytes(struct ctx *c, enum rs_ev_dir dir, struct str data)
 	}
 }
 
-/* len bytes did not come; tail: the last of them. */
-static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str tail)
+/* len bytes did not come; tail: the last of them; why: what they are counted as if they were needed. */
+static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str tail,
+		    enum rs_counter why)
 {
 	struct rs_l7 *l7 = c->l7;
 	struct rs_stream *s = &l7->s[dir];
@@ -622,7 +623,7 @@ static void missing(struct ctx *c, enum rs_ev_dir dir, uint64_t len, struct str 
 		count(c->env, RS_C_STREAM_UNKNOWN, len);
 		return;
 	}
-	count(c->env, RS_C_STREAM_LOST, len);
+	count(c->env, why, len);
 	s->lost_ns = c->ts_ns;
 	if (l7->phase == RS_L7_DETECT) {
 		drop_held(c->env, s, RS_C_STREAM_UNKNOWN);
@@ -696,7 +697,7 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 		/* When they came nobody knows: what ends in them has the time of the last record seen. */
 		count(env, RS_C_STREAM_BYTES, n);
 		c.ts_ns = ev->h.ts_ns - 1; /* before this record */
-		missing(&c, dir, n, STR_NONE);
+		missing(&c, dir, n, STR_NONE, RS_C_STREAM_LOST);
 	}
 	c.ts_ns = ev->h.ts_ns;
 	c.seq = ev->seq ? ev->seq + (uint32_t)(off - ev->off) : 0;
@@ -709,7 +710,7 @@ void rs_l7_data(struct rs_l7 *l7, struct rs_l7_env *env, const struct rs_ev_data
 	if (data.len)
 		bytes(&c, dir, data);
 	if (len)
-		missing(&c, dir, len, tail);
+		missing(&c, dir, len, tail, RS_C_STREAM_NOT_COPIED);
 }
 
 static void end(struct ctx *c, enum rs_ev_dir dir)

@@ -74,8 +74,9 @@ static void describe_request(struct rs_text_span *h, const struct rs_span *s)
 		for (at = 0; at + 3 <= full.len && memcmp(full.ptr + at, "://", 3); at++)
 			;
 		path = at + 3 <= full.len ? str_from(full, at + 3) : full;
-		path = str_find(path, '/') < path.len ? str_from(path, str_find(path, '/'))
-						      : STR("/");
+		path = str_find(path, '/') < path.len	? str_from(path, str_find(path, '/'))
+		       : str_eq(method, STR("OPTIONS")) ? STR("*") /* RFC 9112 3.2.4 */
+							: STR("/");
 	}
 	add(h->request, sizeof(h->request), path);
 	if (query.len) {

@@ -59,6 +59,8 @@ struct http1 {
 	struct run runs[RUNS];
 };
 
+#define LONG_LINE 8448 /* a target of 8 KB, and what stands around it */
+
 /* Bytes of a method at most. The longest registered one has 17. */
 #define METHOD_MAX 64
 
@@ -420,13 +422,11 @@ static const struct rs_redact_headers *wanted(const struct http1 *h, bool reques
 static enum rs_parse head(const struct http1 *h, struct str in, bool request, size_t *ret_used,
 			  struct rs_msg *m, struct framing *f)
 {
-	size_t at = str_find(str_at(in, 0, RS_HTTP1_LINE_MAX), '\n');
+	size_t at = str_find(in, '\n');
 	struct str line = chomp(str_at(in, 0, at));
 	const struct rs_redact_headers *want = wanted(h, request);
 
 	m->nfields = 0;
-	if (at == RS_HTTP1_LINE_MAX)
-		return RS_PARSE_INVALID;
 	if (at == in.len)
 		return line_prefix(in, request) ? RS_PARSE_NEED_MORE : RS_PARSE_INVALID;
 	if (!(request ? request_line(line, m) : status_line(line, m)))
@@ -597,6 +597,26 @@ static enum rs_parse invalid(struct dir *d)
 	return RS_PARSE_INVALID;
 }
 
+/*
+ * A start line of which no more will be seen. Of a very long request's a method and much of the target will do; else what is
+ * known is not what was asked for.
+ */
+static bool cut_line(struct str in, bool request, struct rs_msg *m)
+{
+	size_t sp;
+
+	if (!request)
+		return status_line(in, m);
+	sp = str_find(in, ' ');
+	if (in.len < LONG_LINE || sp + 1 >= in.len)
+		return false;
+	start_msg(m, RS_MSG_REQUEST);
+	add_field(m, RS_F_HTTP_METHOD, str_at(in, 0, sp));
+	in = str_from(in, sp + 1);
+	add_field(m, RS_F_HTTP_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
+	return true;
+}
+
 static enum rs_parse parse_head(struct http1 *h, struct dir *d, bool request, struct str in,
 				size_t *ret_used, struct rs_msg *m)
 {
@@ -620,7 +640,7 @@ static enum rs_parse parse_head(struct http1 *h, struct dir *d, bool request, st
 			d->scan = (uint32_t)in.len;
 			return RS_PARSE_NEED_MORE;
 		}
-	} else if (d->scan && in.len < RS_HTTP1_LINE_MAX && !has_line(in, d->scan)) {
+	} else if (d->scan && in.len < RS_HEAD_MAX && !has_line(in, d->scan)) {
 		if (!line_prefix(in, request))
 			return invalid(d);
 		d->scan = (uint32_t)in.len;
@@ -635,6 +655,8 @@ static enum rs_parse parse_head(struct http1 *h, struct dir *d, bool request, st
 			d->scan = (uint32_t)in.len;
 			return RS_PARSE_NEED_MORE;
 		}
+		if (!m->nfields && !cut_line(in, request, m))
+			return invalid(d);
 		*ret_used = in.len;
 	}
 	if (request)
@@ -790,26 +812,12 @@ static enum rs_parse cut_head(struct http1 *h, struct dir *d, bool request, stru
 			      bool last, struct rs_msg *m)
 {
 	struct framing f = { 0 };
-	size_t used, sp;
+	size_t used;
 
 	if (head(h, str_at(in, 0, RS_HEAD_MAX), request, &used, m, &f) == RS_PARSE_INVALID)
 		return invalid(d);
-	if (!m->nfields && request) {
-		/*
-		 * The start line itself is cut. Of a very long one a method and much of the target
-		 * will do; else what is known is not what was asked for.
-		 */
-		sp = str_find(in, ' ');
-		if (last || in.len < RS_HTTP1_LINE_MAX || sp + 1 >= in.len)
-			return invalid(d);
-		start_msg(m, RS_MSG_REQUEST);
-		add_field(m, RS_F_HTTP_METHOD, str_at(in, 0, sp));
-		in = str_from(in, sp + 1);
-		add_field(m, RS_F_HTTP_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
-	} else if (!m->nfields) {
-		if (!status_line(in, m))
-			return invalid(d);
-	}
+	if (!m->nfields && ((request && last) || !cut_line(in, request, m)))
+		return invalid(d);
 	if (request)
 		begin_request(h, d, m, &f, false);
 	else
@@ -934,16 +942,16 @@ static enum rs_match probe_status(struct str in)
 
 static enum rs_match probe_request(struct str in)
 {
-	size_t nl = str_find(str_at(in, 0, RS_HTTP1_LINE_MAX), '\n'), n = 0;
+	size_t nl = str_find(str_at(in, 0, LONG_LINE), '\n'), n = 0;
 	struct rs_msg m;
 
-	if (nl < in.len && nl < RS_HTTP1_LINE_MAX)
+	if (nl < in.len && nl < LONG_LINE)
 		return request_line(chomp(str_at(in, 0, nl)), &m) ? RS_MATCH_YES : RS_MATCH_NO;
 	/* A known method and a path are enough: a long target need not have been captured whole. */
 	if (known_method(in, &n) == RS_MATCH_YES && n < in.len &&
 	    (in.ptr[n] == '/' || in.ptr[n] == 'h'))
 		return RS_MATCH_YES;
-	return nl < RS_HTTP1_LINE_MAX && line_prefix(in, true) ? RS_MATCH_MORE : RS_MATCH_NO;
+	return nl < LONG_LINE && line_prefix(in, true) ? RS_MATCH_MORE : RS_MATCH_NO;
 }
 
 static enum rs_match http1_probe(struct str in, enum rs_ev_dir dir, enum rs_ev_role *ret_role)

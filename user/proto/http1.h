@@ -3,8 +3,7 @@
  * http1 — HTTP/1.0 and HTTP/1.1 (RFC 9110, RFC 9112): framing of both directions, and a span's
  * attributes (OpenTelemetry semantic conventions for HTTP spans, stable).
  *
- * Limits: a start line of RS_HTTP1_LINE_MAX bytes (longer: not HTTP), a head of RS_HEAD_MAX bytes
- * (longer: the message is CUT there). A passive reader is lenient: bare LF, leading empty lines,
+ * Limits: a head of RS_HEAD_MAX bytes, its start line included (longer: the message is CUT there). A passive reader is lenient: bare LF, leading empty lines,
  * header lines without a colon, obs-fold, blanks before a colon are read as servers do. Field values
  * with obs-fold keep their line ends.
  *
@@ -19,8 +18,6 @@
 #define RS_PROTO_HTTP1_H
 
 #include "http.h"
-
-#define RS_HTTP1_LINE_MAX 8448 /* a target of 8 KB, and what stands around it */
 
 extern const struct rs_proto_ops rs_proto_http1;
 
