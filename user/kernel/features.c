@@ -50,20 +50,6 @@ static void add(struct list *l, const char *name, bool required, bool ok, const 
 	va_end(args);
 }
 
-/* First line of a file, without its newline; "" when it cannot be read. */
-static void first_line(const char *path, char *ret, size_t size)
-{
-	FILE *f = fopen(path, "re");
-
-	ret[0] = 0;
-	if (!f)
-		return;
-	if (!fgets(ret, (int)size, f))
-		ret[0] = 0;
-	ret[strcspn(ret, "\n")] = 0;
-	fclose(f);
-}
-
 static uint64_t effective_caps(void)
 {
 	FILE *f = fopen("/proc/self/status", "re");
@@ -139,7 +125,7 @@ static void lockdown(struct list *l)
 	char line[128], mode[32] = "";
 	const char *at;
 
-	first_line("/sys/kernel/security/lockdown", line, sizeof(line));
+	rs_kernel_line("/sys/kernel/security/lockdown", line, sizeof(line));
 	at = strchr(line, '[');
 	if (at)
 		sscanf(at, "[%31[a-z]]", mode);
@@ -178,7 +164,7 @@ static void confinement(struct list *l)
 {
 	char label[96];
 
-	first_line("/proc/self/attr/current", label, sizeof(label));
+	rs_kernel_line("/proc/self/attr/current", label, sizeof(label));
 	if (strstr(label, "(enforce)") || strstr(label, ":container_t:") ||
 	    strstr(label, ":container_init_t:"))
 		add(l, "confinement", false, false,
@@ -193,7 +179,7 @@ static void statistics(struct list *l)
 	char line[32];
 	bool on;
 
-	first_line("/proc/sys/kernel/bpf_stats_enabled", line, sizeof(line));
+	rs_kernel_line("/proc/sys/kernel/bpf_stats_enabled", line, sizeof(line));
 	on = line[0] && line[0] != '0';
 	add(l, "BPF statistics", false, on, "%s",
 	    on ? "on: status shows the programs' run time"

@@ -172,26 +172,44 @@ bool rs_kernel_socket_tps(const struct rs_kernel_btf *btf)
 	       rs_kernel_btf_has(btf, "splice_to_socket");
 }
 
+void rs_kernel_line(const char *path, char *ret, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	ret[0] = 0;
+	if (!f)
+		return;
+	if (!fgets(ret, (int)size, f))
+		ret[0] = 0;
+	ret[strcspn(ret, "\n")] = 0;
+	fclose(f);
+}
+
 static bool lockdown_confidential(void)
 {
-	char text[128] = "";
-	int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
+	char text[128];
 
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
+	rs_kernel_line("/sys/kernel/security/lockdown", text, sizeof(text));
 	return strstr(text, "[confidentiality]") != NULL;
 }
 
 int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const char *detail)
 {
 	const char *todo = "see `ringspan check`";
+	char context[128], policy[256];
 
 	err->unsupported = true;
 	if (r == -EPERM || r == -EACCES) {
-		if (lockdown_confidential())
+		/* A capability that is missing and seccomp say EPERM. AppArmor's labels have no such parts. */
+		rs_kernel_line("/proc/self/attr/current", context, sizeof(context));
+		if (r == -EACCES && strchr(context, ':')) {
+			snprintf(
+				policy, sizeof(policy),
+				"does SELinux forbid it to %s? Then its audit log says so; the agent needs the "
+				"classes bpf and perf_event",
+				context);
+			todo = policy;
+		} else if (lockdown_confidential())
 			todo = "the kernel is locked down (confidentiality mode), which forbids tracing";
 		else if (geteuid() != 0)
 			todo = "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE";

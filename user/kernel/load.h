@@ -64,6 +64,8 @@ struct bpf_program;
 const struct bpf_program *rs_kernel_uprobe_program(const struct rs_kernel *k, int uprobe);
 const char *rs_kernel_uprobe_reason(const struct rs_kernel *k, int uprobe);
 
+/* The first line of a file, without its newline; "" when it cannot be read. */
+void rs_kernel_line(const char *path, char *ret, size_t size);
 /* Fills *err with the reason for a refused load, in words, and what to do. Returns r. */
 int rs_kernel_explain(struct rs_kernel_err *err, int r, const char *what, const char *detail);
 
