@@ -5,6 +5,7 @@ Everything runs on the loopback addresses, on ports that nobody has, in a direct
 build/live, and is ended by process id by the one who started it.
 """
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -436,6 +437,13 @@ class Load:
         if self.process.returncode != 0 or " requests in " not in text:
             raise Failure(f"wrk failed: {text[-500:]}")
         return text
+
+
+def at_once(function, items):
+    """function(item) of all of them, each in a thread of its own. What one raises is raised here: a thread would keep it to itself."""
+    items = list(items)
+    with concurrent.futures.ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(function, items))
 
 
 class Wire:

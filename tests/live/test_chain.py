@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of servers: each hop once, and every span under its right parent."""
 import collections
-import threading
 
-from harness import CLIENT, ROOM, SERVER, LiveTest, Nginx, Wire, node, python, wrk
+from harness import CLIENT, ROOM, SERVER, LiveTest, Nginx, Wire, at_once, node, python, wrk
 
 
 class Chain(LiveTest):
@@ -63,11 +62,7 @@ class Chain(LiveTest):
             for i in range(count // threads):
                 wire.get(target(f"{number}x{i}"))
             wire.close()
-        pool = [threading.Thread(target=one, args=(n,)) for n in range(threads)]
-        for t in pool:
-            t.start()
-        for t in pool:
-            t.join()
+        at_once(one, range(threads))
 
     def test_python_thread_per_request(self):
         backend = Nginx(self.place)

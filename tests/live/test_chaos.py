@@ -10,9 +10,8 @@ import collections
 import os
 import random
 import socket
-import threading
 
-from harness import CLIENT, SERVER, LiveTest
+from harness import CLIENT, SERVER, LiveTest, at_once
 
 REASONS = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified", 404: "Not Found", 500: "Broken"}
 
@@ -168,11 +167,7 @@ class Chaos(LiveTest):
             talk.plan()
         agent = self.agent(*agent_args)
         groups = [talks[i::8] for i in range(8)]
-        threads = [threading.Thread(target=lambda g=g: [talk.play() for talk in g]) for g in groups]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        at_once(lambda group: [talk.play() for talk in group], groups)
         agent.settle()
         losses = agent.losses()
         spans = agent.stop().where(pids={os.getpid()})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go programs: goroutines' contexts, crypto/tls, stripped programs, stacks that move under probes."""
 import collections
+import concurrent.futures
 import os
 import shutil
 import subprocess
-import threading
 
-from harness import CLIENT, RINGSPAN, SERVER, SERVERS, TOP, LiveTest, Wire, free_port, layered, stop, wait_until
+from harness import CLIENT, RINGSPAN, SERVER, SERVERS, TOP, LiveTest, Wire, at_once, free_port, layered, stop, wait_until
 
 BUILDS = {  # name -> further arguments of go build
     "plain": [],
@@ -58,11 +58,7 @@ class Go(LiveTest):
             for i in range(count // threads):
                 self.assertEqual(wire.get(f"/{way}/{way[0]}{number}x{i}"), 200)
             wire.close()
-        pool = [threading.Thread(target=one, args=(n,)) for n in range(threads)]
-        for t in pool:
-            t.start()
-        for t in pool:
-            t.join()
+        at_once(one, range(threads))
 
     def curl(self, port, way, count, *options):
         """Over TLS, many at a time: with HTTP/2 as streams of one connection."""
@@ -205,20 +201,18 @@ class Go(LiveTest):
     def test_stacks_move_while_probes_come_and_go(self):
         """Stacks grow under calls that are probed; the program must not notice, nor its answers change."""
         front, back, port = self.pair("plain")
-        done = threading.Event()
 
         def come_and_go():
             for n in range(100 if RELEASES else 3):
                 agent = self.agent("-p", str(front.pid), "-p", str(back.pid), name=f"agent{n}")
                 stop(agent.process)
-            done.set()
-        other = threading.Thread(target=come_and_go)
-        other.start()
         rounds = 0
-        while not done.is_set():
-            self.drive(port, "deep", 64, 8)
-            rounds += 1
-        other.join()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            other = pool.submit(come_and_go)
+            while not other.done():
+                self.drive(port, "deep", 64, 8)
+                rounds += 1
+        other.result()
         self.measured(f"{rounds * 64} requests")
         self.assertIsNone(front.poll())
         self.assertIsNone(back.poll())

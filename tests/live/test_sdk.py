@@ -4,9 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 
-from harness import CLIENT, SERVER, SERVERS, LiveTest, Wire, free_port
+from harness import CLIENT, SERVER, SERVERS, LiveTest, Wire, at_once, free_port
 
 SOURCE = os.path.join(SERVERS, "thread_ctx.c")
 # name: flags of the library ("": none, the variable is in the program), of the program, is it loaded later?
@@ -44,12 +43,7 @@ class Sdk(LiveTest):
         Wire(("127.0.0.1", port)).get("/" + "0" * 31 + "1/" + "0" * 15 + "1")
         agent.wait_for("the first call", lambda s: s.kind == SERVER and s.target == "/up")  # now the process is known
         spans = {f"{t:032x}": f"{t + 100:016x}" for t in range(2, 8)}
-        threads = [threading.Thread(target=lambda t=t, s=s: Wire(("127.0.0.1", port)).get(f"/{t}/{s}"))
-                   for t, s in spans.items()]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        at_once(lambda item: Wire(("127.0.0.1", port)).get("/{}/{}".format(*item)), spans.items())
         return spans, agent.stop()
 
     def test_parent_is_the_active_span(self):

@@ -5,10 +5,9 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
-from harness import CLIENT, RINGSPAN, ROOM, SERVER, LiveTest, Load, Nginx, Spans, Wire, node, python, stop, wait_until, wrk
+from harness import CLIENT, RINGSPAN, ROOM, SERVER, LiveTest, Load, Nginx, Spans, Wire, at_once, node, python, stop, wait_until, wrk
 
 
 class Truth(LiveTest):
@@ -170,7 +169,6 @@ class Truth(LiveTest):
 
     def drive(self, where, count, each=25, prefix="c"):
         """count requests on 8 keep-alive connections; what the client was told, as a multiset."""
-        told, lock = collections.Counter(), threading.Lock()
         codes = (200, 404, 200, 500, 201, 204)
 
         def one(number):
@@ -183,15 +181,9 @@ class Truth(LiveTest):
                 target = f"/s/{codes[i % len(codes)]}?{prefix}{number}.{i}"
                 mine["GET", target, wire.get(target)] += 1
             wire.close()
-            with lock:
-                told.update(mine)
+            return mine
 
-        threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        return told
+        return sum(at_once(one, range(8)), collections.Counter())
 
     def check_server(self, make, count, where=None, agent_args=()):
         process, port, log = make()
