@@ -91,7 +91,7 @@ class Users(Brought):
         """A libssl.so.1.1, as wheels of Python bring it; and Node 16, which has OpenSSL 1.1.1 in it."""
         home, web = os.path.join(CACHE, "openssl-1.1"), self.nginx()
         if not glob.glob(home + "/psycopg2_binary.libs/libssl*"):
-            self.fetch([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.9",
+            self.fetch([self.python(), "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.9",
                         "psycopg2-binary==2.8.6"], home)
             with zipfile.ZipFile(glob.glob(home + "/psycopg2*.whl")[0]) as wheel:
                 wheel.extractall(home)
