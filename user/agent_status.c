@@ -52,6 +52,14 @@ static size_t go_of(const struct rs_gos *gos, uint32_t tgid, char *text, size_t 
 				       : "goroutines are followed, plain text is not seen");
 }
 
+/* Why nothing is read of a process that has no library we know. */
+static const char *no_library(const struct rs_proc *p)
+{
+	return strncmp(p->comm, "java", sizeof(p->comm)) == 0
+		       ? "Java's own is compiled while it runs, there is no place for a probe; only handshakes are seen"
+		       : "by a library that is not known, or that has no symbols; only handshakes are seen";
+}
+
 /* "openssl (/usr/lib/libssl.so.3): hooked: how; …", or "". */
 static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
 			  const struct rs_agent_view *v)
@@ -70,8 +78,8 @@ static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
 				       tls_states[info[i].state], info[i].why);
 	if (p->tls_missed && at < sizeof(text))
 		snprintf(text + at, sizeof(text) - at,
-			 "%s%u connections were not read, or not from their beginning",
-			 at ? "; " : "", p->tls_missed);
+			 "%s%u connections were not read, or not from their beginning%s%s",
+			 at ? "; " : "", p->tls_missed, at ? "" : ": ", at ? "" : no_library(p));
 	return rs_status_str(s, str_c(text));
 }
 
@@ -101,13 +109,9 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 	if (n)
 		snprintf(text, sizeof(text), "TLS, %s: %s", info[0].library, info[0].why);
 	else
-		snprintf(
-			text, sizeof(text), "TLS %.*s%s%s: %s",
-			STR_ARG(rs_tls_version_name(f->version)), f->server_name[0] ? " to " : "",
-			f->server_name,
-			strncmp(p->comm, "java", sizeof(p->comm)) == 0
-				? "Java's own is compiled while it runs, there is no place for a probe; only handshakes are seen"
-				: "by a library that is not known, or that has no symbols; only handshakes are seen");
+		snprintf(text, sizeof(text), "TLS %.*s%s%s: %s",
+			 STR_ARG(rs_tls_version_name(f->version)), f->server_name[0] ? " to " : "",
+			 f->server_name, no_library(p));
 	return rs_status_str(s, str_c(text));
 }
 

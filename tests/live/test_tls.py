@@ -263,6 +263,24 @@ class Tls(TlsTest):
         # It, and s_client, may have ended before they were looked into.
         self.assertGreaterEqual(fates["no_library"] + fates["late"], 1, fates)
 
+    @can("strip")
+    def test_why_not(self):
+        """Who asks why a server has no spans reads it in status: its library has no names."""
+        out, port = self.place.path("nameless"), free_port()
+        done = subprocess.run(["cc", "-O2", "-s", "-DWITH_MBEDTLS", SERVERS + "/tls_small.c", "-o", out, "-Wl,-Bstatic", "-lmbedtls",
+                               "-lmbedx509", "-lmbedcrypto", "-Wl,-Bdynamic"], stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            self.skipTest("mbedTLS's development files are not installed")
+        server = self.place.spawn_server([out, "serve", str(port), self.key, self.cert])
+        agent = self.agent("--port", str(port))
+        self.get("curl", port, "why")
+
+        def says():
+            return [p["tls"] for p in agent.status()["processes"] if p["pid"] == server.pid and "no symbols" in p["tls"]]
+        self.assertIn("1 connections were not read", wait_until("the reason in status", says)[0])
+        wait_until("it to be counted", lambda: self.ledger(agent)["tls", "no_library"])
+        agent.stop()
+
     def test_excluding_others(self):
         """With --tls-exclude libraries are attached to each process: what comes too late for that is counted."""
         port = self.nginx()

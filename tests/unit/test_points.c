@@ -145,6 +145,33 @@ static void test_rustls(void **state)
 	close(fd);
 }
 
+/* NSS is known by its name, and by that alone. */
+static void test_nss(void **state)
+{
+	static char whole[65536];
+	static struct rs_tls_points p;
+	int fd = seed();
+	ssize_t n = read(fd, whole, sizeof(whole));
+	char *at = memmem(whole, (size_t)n, "SSL_write_ex", 12);
+	struct rs_elf *e;
+
+	(void)state;
+#if !defined(__x86_64__)
+	skip();
+#endif
+	close(fd);
+	assert_non_null(at);
+	memcpy(at, "SSL_ImportFD", 12);
+	fd = memory(whole, (size_t)n);
+	assert_int_equal(rs_elf_open(fd, &e), 0);
+	assert_true(rs_tls_marks(e) & 1u << RS_TLS_LIB_nss);
+	assert_int_equal(rs_tls_find(RS_TLS_LIB_nss, e, &p), -EOPNOTSUPP);
+	assert_string_equal(p.name, "nss");
+	assert_non_null(strstr(p.what, "handshakes only"));
+	rs_elf_close(e);
+	close(fd);
+}
+
 /* Cut anywhere, and with any byte changed: an error or less, never more. */
 static void test_broken(void **state)
 {
@@ -217,8 +244,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elf),    cmocka_unit_test(test_openssl),
-		cmocka_unit_test(test_rustls), cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_rustls), cmocka_unit_test(test_nss),
+		cmocka_unit_test(test_broken), cmocka_unit_test(test_maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
