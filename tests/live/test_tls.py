@@ -2,6 +2,7 @@
 """Plain text of TLS libraries: programs × libraries × directions, where the library is found, and no harm done."""
 import collections
 import glob
+import mmap
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import CLIENT, SERVER, SERVERS, SLOW, LiveTest, Failure, free_port, layered, stop, wait_until
+from harness import CLIENT, RINGSPAN, SERVER, SERVERS, SLOW, LiveTest, Failure, free_port, layered, stop, wait_until
 
 COUNT = 24
 TURNS = int(os.environ.get("RS_TLS_TURNS", "4"))  # make check-tls: 100
@@ -365,6 +366,37 @@ class Tls(TlsTest):
         # A call that begins twice would be counted; of these there are more than others on the machine give.
         twice = after["kernel", "tls_no_return"] - before["kernel", "tls_no_return"]
         self.assertLess(twice, COUNT, "probes ran twice")
+
+    @staticmethod
+    def breakpoints(path):
+        """Where what is executed from a file is not what is in it. (The kernel puts probes into any such mapping.)"""
+        with open(path, "rb") as f:
+            want = f.read()
+            with mmap.mmap(f.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC) as text:
+                return [hex(i) for i in range(len(want)) if want[i] != text[i]] if text[:] != want else []
+
+    def test_no_probe_in_another_file(self):
+        """Probes stay a while after the last process: what is written into its program or library meanwhile has none in it."""
+        port, libs = self.nginx(), glob.glob(LIBSSL)[:1]
+        if not libs:
+            self.skipTest("no libssl.so.3")
+        box = self.place.path("box")
+        os.mkdir(box)
+        for lib in (libs[0], libs[0].replace("libssl", "libcrypto")):
+            shutil.copy(lib, box)
+        program = self.client("-Wl,-Bstatic", "-lssl", "-lcrypto", "-Wl,-Bdynamic", name="static")
+        library, dynamic = os.path.join(box, os.path.basename(libs[0])), self.client(name="dynamic")
+        agent = self.agent("--port", str(port))
+        for path, run, env in ((program, program, {}), (library, dynamic, {"LD_LIBRARY_PATH": box})):
+            def probed(path=path, run=run, env=env):
+                self.own("plain", port, "x", binary=run, env=env)
+                return self.breakpoints(path)
+            wait_until("its probes", probed)
+            with open(RINGSPAN, "rb") as source, open(path, "r+b") as f:  # waits until they are gone
+                f.write(source.read())
+                f.truncate()
+            self.assertEqual(self.breakpoints(path), [], f"{path}: probes of what it was before")
+        agent.stop(settle=False)
 
     def test_unplaced(self):
         """Plain text without a connection is a loss only where all connections are followed from their beginning."""
