@@ -123,10 +123,9 @@ static __always_inline __u32 first_read(__u64 conn, __u64 n)
 }
 
 /* At one of the calls of crypto/tls. */
-static __always_inline int go_text(struct pt_regs *ctx, __u64 cookie)
+static __noinline void go_text(struct pt_regs *ctx, __u64 cookie, struct rs_tls_text *x)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct rs_segment seg = { .source = RS_SRC_TLS };
 	__u64 a0 = GO_ARG0(ctx), a1 = GO_ARG1(ctx), a2 = GO_ARG2(ctx), a3 = GO_ARG3(ctx);
 	__u64 obj = 0, buf, len, conn;
 	struct rs_bpf_go *go = go_begin(tgid, cookie);
@@ -134,7 +133,7 @@ static __always_inline int go_text(struct pt_regs *ctx, __u64 cookie)
 	struct rs_tls *t;
 
 	if (!go)
-		return 0;
+		return;
 	/* All are read before it is decided which: the compiler would choose among addresses, which the
 	 * verifier does not want to see. */
 	rs_opaque(a0);
@@ -145,28 +144,29 @@ static __always_inline int go_text(struct pt_regs *ctx, __u64 cookie)
 		GO_SPILL0(ctx, &obj);
 		buf = a1;
 		len = a2;
-		seg.dir = RS_DIR_IN;
+		x->seg.dir = RS_DIR_IN;
 	} else { /* c.writeRecordLocked(type, data, len) */
 		obj = a0;
 		buf = a2;
 		len = a3;
-		seg.dir = RS_DIR_OUT;
+		x->seg.dir = RS_DIR_OUT;
 	}
 	if (!len || len > 0x7fffffff)
-		return 0;
+		return;
 	conn = go_conn(go_word(obj + 8), &sk);
 	if (!conn)
-		return 0;
+		return;
 	t = rs_tls_get(tgid, obj);
 	if (!t) {
 		rs_count(RS_N_GO_UNPLACED);
-		return 0;
+		return;
 	}
 	rs_tls_place(t, conn);
-	seg.len = len;
-	seg.seq = seg.dir == RS_DIR_OUT ? next_written(sk) : first_read(conn, len);
-	rs_tls_emit(t, &seg, buf, rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid));
-	return 0;
+	x->seg.len = len;
+	x->seg.seq = x->seg.dir == RS_DIR_OUT ? next_written(sk) : first_read(conn, len);
+	x->buf = buf;
+	x->task = rs_go_field(rs_go_g(ctx), rs_go_sp(ctx), go->goid);
+	x->t = t;
 }
 
 #endif

@@ -17,7 +17,6 @@
 #include "tls.bpf.h"
 
 #define TEXT_MAX 16384 /* bytes of a record's text (RFC 8446, 5.1) */
-#define CHUNKS	 8     /* pieces of one record's text that are followed */
 
 /* rustls's own numbers of what a record is, in the order of the specification's. */
 #define TYPE_HANDSHAKE 2
@@ -25,16 +24,6 @@
 #define TYPE_MAX       5
 
 #define FINISHED 20 /* the message that ends a handshake */
-
-static __noinline int text_emit(struct rs_tls *t, __u64 buf, __u32 len, __u64 dir_seq)
-{
-	struct rs_segment seg = {
-		.source = RS_SRC_TLS, .dir = dir_seq >> 32 & 1, .seq = (__u32)dir_seq, .len = len
-	};
-
-	rs_tls_emit(t, &seg, buf, 0);
-	return 0;
-}
 
 /*
  * Is a record with n bytes of text, which are at `text`, at `at`? Where it ends, or 0; *ret_type: what it is. In TLS 1.3 that
@@ -73,7 +62,7 @@ static __always_inline bool came_with(const struct rs_tls_thread *t, __u64 at, _
 }
 
 /* MessageDecrypter::decrypt returns where its result is: Ok(type, version, text), or an error. */
-static __always_inline int rustls_opened(struct pt_regs *ctx)
+static __noinline void rustls_opened(struct pt_regs *ctx, struct rs_tls_text *x)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), w[3] = {}, at, end, seq = 0;
 	struct rs_tls_thread *t;
@@ -81,12 +70,12 @@ static __always_inline int rustls_opened(struct pt_regs *ctx)
 	__u8 type = 0;
 
 	if (!rs_tls_wanted(pid_tgid >> 32))
-		return 0;
+		return;
 	t = rs_tls_thread((__u32)pid_tgid);
 	if (!t || !t->conn[RS_DIR_IN] || bpf_probe_read_user(w, sizeof(w), (void *)PT_REGS_RC(ctx)))
-		return 0;
+		return;
 	if (!w[2] || w[2] > TEXT_MAX)
-		return 0;
+		return;
 	at = w[1] - 5;
 	end = record_at(at, w[1], w[2], &type);
 	if (!end) {
@@ -94,27 +83,31 @@ static __always_inline int rustls_opened(struct pt_regs *ctx)
 		end = record_at(at, w[1], w[2], &type);
 	}
 	if (!end || (type != RS_TLS_APP && type != RS_TLS_HANDSHAKE)) /* or not decrypted */
-		return 0;
+		return;
 	if (!came_with(t, at, end)) {
 		if (type == RS_TLS_APP)
 			rs_tls_unplaced(pid_tgid >> 32);
-		return 0;
+		return;
 	}
 	t->record = at;
 	t->record_end = end;
 	if (type == RS_TLS_HANDSHAKE) {
 		t->sealed.kind = RS_SEALED_NOTHING;
 		t->opened = t->conn[RS_DIR_IN];
-		return 0;
+		return;
 	}
 	if (t->n[RS_DIR_IN] != t->taken)
 		seq = t->seq[RS_DIR_IN];
 	t->taken = t->mark[RS_DIR_IN] = t->n[RS_DIR_IN];
 	s = rs_tls_of_conn(pid_tgid >> 32, t->conn[RS_DIR_IN]);
-	if (s &&
-	    s->direct) /* both directions begin together, or what is read would be taken for an answer to something else */
-		text_emit(s, w[1], w[2], (__u64)RS_DIR_IN << 32 | seq);
-	return 0;
+	/* Both directions begin together, or what is read would be taken for an answer to something else. */
+	if (!s || !s->direct)
+		return;
+	x->t = s;
+	x->seg.dir = RS_DIR_IN;
+	x->seg.seq = seq;
+	x->seg.len = w[2];
+	x->buf = w[1];
 }
 
 /*
@@ -150,34 +143,8 @@ static __always_inline __u8 first_byte(const struct message *m)
 	return byte;
 }
 
-static __always_inline void text_out(struct rs_tls *s, const struct message *m, __u32 len)
-{
-	__u64 piece[2] = {}, skip = m->w[2], left = len, n;
-
-	if (!m->w[0]) {
-		text_emit(s, m->w[1], len, (__u64)RS_DIR_OUT << 32);
-		return;
-	}
-	for (int i = 0; i < CHUNKS && left; i++) {
-		if (bpf_probe_read_user(piece, sizeof(piece),
-					(void *)(m->w[0] + i * sizeof(piece))))
-			break;
-		if (skip >= piece[1]) {
-			skip -= piece[1];
-			continue;
-		}
-		n = piece[1] - skip;
-		if (n > left)
-			n = left;
-		text_emit(s, piece[0] + skip, n, (__u64)RS_DIR_OUT << 32);
-		skip = 0;
-		left -= n;
-	}
-	rs_take(&s->c.off[RS_DIR_OUT], left, true);
-}
-
 /* MessageEncrypter::encrypt(where its result goes, encrypter, message, number) */
-static __always_inline int rustls_seals(struct pt_regs *ctx)
+static __noinline void rustls_seals(struct pt_regs *ctx, struct rs_tls_text *x)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct rs_tls_key key = { .tgid = pid_tgid >> 32, .obj = PT_REGS_PARM2(ctx) };
@@ -189,19 +156,19 @@ static __always_inline int rustls_seals(struct pt_regs *ctx)
 	__u64 opened;
 
 	if (!rs_tls_wanted(key.tgid))
-		return 0;
+		return;
 	t = rs_tls_thread((__u32)pid_tgid);
 	if (!t)
-		return 0;
+		return;
 	t->sealed.kind = RS_SEALED_NOTHING;
 	opened = t->opened;
 	t->opened = 0;
 	if (bpf_probe_read_user(&m, sizeof(m), (void *)PT_REGS_PARM3(ctx)))
-		return 0;
+		return;
 	type = type_of(&m);
 	len = m.w[0] ? m.w[3] - m.w[2] : m.w[2];
 	if (type == TYPE_MAX || !len || len > TEXT_MAX || (m.w[0] && m.w[3] < m.w[2]))
-		return 0;
+		return;
 	if (opened && type == TYPE_HANDSHAKE && first_byte(&m) == FINISHED) {
 		fresh.conn = opened;
 		fresh.sure = 1;
@@ -212,10 +179,13 @@ static __always_inline int rustls_seals(struct pt_regs *ctx)
 	}
 	sealer = bpf_map_lookup_elem(&rs_tls_sealers, &key);
 	if (type == TYPE_DATA && sealer && sealer->sure) {
-		s = rs_tls_of_conn(key.tgid, sealer->conn);
-		if (s)
-			text_out(s, &m, len);
-		return 0;
+		x->t = rs_tls_of_conn(key.tgid, sealer->conn);
+		x->seg.dir = RS_DIR_OUT;
+		x->seg.len = len;
+		x->buf = m.w[1];
+		x->pieces = m.w[0];
+		x->skip = m.w[2];
+		return;
 	}
 	t->sealed.obj = key.obj;
 	t->sealed.next = 0;
@@ -231,7 +201,6 @@ static __always_inline int rustls_seals(struct pt_regs *ctx)
 			bpf_map_update_elem(&rs_tls_sealers, &key, &fresh, BPF_NOEXIST);
 		rs_tls_unplaced(key.tgid);
 	}
-	return 0;
 }
 
 /* Tls13AeadAlgorithm::encrypter, and of 1.2, returns a new one: its address may have been another's. */

@@ -421,6 +421,16 @@ static __always_inline void rs_tls_unplaced(__u32 tgid)
  */
 int rs_tls_capture(struct rs_conn *c, __u32 slot);
 
+/* Plain text as a probe finds it, in one piece or in several. */
+struct rs_tls_text {
+	struct rs_tls *t; /* NULL: there is none */
+	struct rs_segment seg;
+	__u64 buf;
+	__u64 task;   /* as in struct rs_ev_data */
+	__u64 pieces; /* 0, or where in user memory an array of them is: where and how long, words */
+	__u64 skip;   /* bytes of the pieces that come before it */
+};
+
 /*
  * Plain text of a session: n bytes at buf, which were read or written just now. t->c.id is known. Call from
  * programs of uprobes. task: as in struct rs_ev_data.

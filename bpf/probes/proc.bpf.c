@@ -62,21 +62,21 @@ int BPF_PROG(rs_proc_fork, struct task_struct *parent, struct task_struct *child
 	return 0;
 }
 
-#define EXECS_PER_SECOND 100 /* of processes not known yet that are told of */
+#define WAKES_PER_SECOND 100 /* of processes not known yet that are told of; and of libraries */
 
 /* Where many programs are run one behind the other, looking at each at once would cost more than it gives. */
-static __u64 exec_second;
-static __u32 execs;
+static __u64 exec_second, load_second;
+static __u32 execs, loads;
 
-static __always_inline bool may_wake(void)
+static __always_inline bool may_wake(__u64 *second, __u32 *n)
 {
-	__u64 second = bpf_ktime_get_ns() >> 30;
+	__u64 now = bpf_ktime_get_ns() >> 30;
 
-	if (exec_second != second) {
-		exec_second = second;
-		execs = 0;
+	if (*second != now) {
+		*second = now;
+		*n = 0;
 	}
-	return execs++ < EXECS_PER_SECOND;
+	return (*n)++ < WAKES_PER_SECOND;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -98,7 +98,8 @@ int BPF_PROG(rs_proc_exec, struct task_struct *task)
 		return 0;
 	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	/* It has become another program: its /proc must be read anew. */
-	rs_submit(r, is_known || may_wake() ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	rs_submit(r, is_known || may_wake(&exec_second, &execs) ? BPF_RB_FORCE_WAKEUP
+								: BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -145,7 +146,7 @@ int rs_proc_loads(void *ctx)
 		return 0;
 	r->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 	r->ino = BPF_CORE_READ(file, f_inode, i_ino);
-	rs_submit(r, may_wake() ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	rs_submit(r, may_wake(&load_second, &loads) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

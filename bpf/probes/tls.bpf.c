@@ -124,12 +124,11 @@ static __always_inline bool place(struct rs_tls *s, struct rs_tls_thread *t,
 	return fresh;
 }
 
-static __always_inline int leave(struct pt_regs *ctx, __u64 cookie)
+static __noinline void leave(struct pt_regs *ctx, __u64 cookie, struct rs_tls_text *x)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), n;
 	struct rs_tls_call_key key = { .tgid = pid_tgid >> 32,
 				       .sp = PT_REGS_SP(ctx) + COOKIE_SP(cookie) };
-	struct rs_segment seg = { .source = RS_SRC_TLS };
 	__u32 dir = cookie & COOKIE_OUT ? RS_DIR_OUT : RS_DIR_IN;
 	int ret = result(ctx, COOKIE_REG(cookie));
 	bool fresh;
@@ -138,58 +137,88 @@ static __always_inline int leave(struct pt_regs *ctx, __u64 cookie)
 	struct rs_tls *s;
 
 	if (!rs_tls_wanted(key.tgid))
-		return 0;
+		return;
 	call = bpf_map_lookup_elem(&rs_tls_calls, &key);
 	if (!call || !call->open)
-		return 0;
+		return;
 	call->open = 0;
 	t = rs_tls_thread((__u32)pid_tgid);
 	s = rs_tls_get(key.tgid, call->obj);
 	if (!t || !s)
-		return 0;
+		return;
 	fresh = place(s, t, call, dir);
 	if (ret <= 0)
-		return 0;
+		return;
 	n = ret;
 	if (cookie & COOKIE_COUNTP && bpf_probe_read_user(&n, sizeof(n), (void *)call->lenp)) {
 		rs_count(RS_N_READ_FAULT);
-		return 0;
+		return;
 	}
 	if (!n || n > 0x7fffffff)
-		return 0;
+		return;
 	if (!s->c.id) {
 		if (t->n[0] || t->n[1]) /* else its connections are none of ours */
 			rs_tls_unplaced(key.tgid);
-		return 0;
+		return;
 	}
-	seg.dir = dir;
-	seg.len = n;
+	x->seg.dir = dir;
+	x->seg.len = n;
 	if (fresh) {
-		seg.seq = t->seq[dir];
+		x->seg.seq = t->seq[dir];
 		if (dir == RS_DIR_OUT)
-			seg.ts_ns = t->out_ns;
+			x->seg.ts_ns = t->out_ns;
 	}
 	t->mark[dir] = t->n[dir];
-	rs_tls_emit(s, &seg, call->buf, 0);
-	return 0;
+	x->buf = call->buf;
+	x->t = s;
 }
+
+#define PIECES 8 /* of a text that are followed */
 
 SEC("uprobe")
 int rs_text(struct pt_regs *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct rs_tls_text x = { .seg.source = RS_SRC_TLS };
+	__u64 cookie = bpf_get_attach_cookie(ctx), piece[2] = {};
+	__u32 left, n;
 
 	switch (cookie & RS_TEXT_KIND) {
 	case RS_GO_READ:
 	case RS_GO_WRITE:
-		return go_text(ctx, cookie);
+		go_text(ctx, cookie, &x);
+		break;
 	case RS_TEXT_LEAVE:
-		return leave(ctx, cookie);
+		leave(ctx, cookie, &x);
+		break;
 	case RS_TEXT_OPENED:
-		return rustls_opened(ctx);
+		rustls_opened(ctx, &x);
+		break;
 	case RS_TEXT_SEALS:
-		return rustls_seals(ctx);
+		rustls_seals(ctx, &x);
+		break;
 	}
+	if (!x.t)
+		return 0;
+	if (!x.pieces) {
+		rs_tls_emit(x.t, &x.seg, x.buf, x.task);
+		return 0;
+	}
+	left = x.seg.len;
+	for (int i = 0; i < PIECES && left; i++) {
+		if (bpf_probe_read_user(piece, sizeof(piece),
+					(void *)(x.pieces + i * sizeof(piece))))
+			break;
+		if (x.skip >= piece[1]) {
+			x.skip -= piece[1];
+			continue;
+		}
+		n = piece[1] - x.skip < left ? piece[1] - x.skip : left;
+		x.seg.len = n;
+		rs_tls_emit(x.t, &x.seg, piece[0] + x.skip, x.task);
+		x.skip = 0;
+		left -= n;
+	}
+	rs_take(&x.t->c.off[x.seg.dir & 1], left, true);
 	return 0;
 }
 
