@@ -124,6 +124,7 @@ void rs_pl_message(void *arg, const struct rs_msg *m)
 		return;
 	tell_start(pl, f->c, o, m);
 	rs_pl_finish(pl, o);
+	rs_conn_rests(&pl->conns, f->c);
 	if (in_order && m->type == RS_MSG_RESPONSE_END && unseen(m))
 		end_confused(pl, f->c, m->end_ns);
 }

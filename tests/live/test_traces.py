@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, LiveTest, Nginx, Wire, python, wrk
+from harness import CLIENT, ROOM, SERVER, SERVERS, SLOW, LiveTest, Nginx, Wire, node, python, wrk
 
 
 class Traces(LiveTest):
@@ -34,6 +34,21 @@ class Traces(LiveTest):
         self.assert_most(ends["right"], sum(ends.values()), "joined")
         self.assertEqual(max(sizes), 4)
 
+    def check_unix_ends(self, spans, path, wanted, at_least):
+        """Each server span of `at_least` requests and more has the client's span of the same request above it."""
+        spans = [s for s in spans if s.raw["attributes"].get("network.peer.address") == path or
+                 s.raw["attributes"].get("network.transport") == "unix"]
+        clients = {s.id: s for s in spans if s.kind == CLIENT}
+        servers = [s for s in spans if s.kind == SERVER]
+        self.assertEqual((len(clients), len(servers)), (wanted, wanted))
+        joined = [s for s in servers if s.parent]
+        self.assert_most(len(joined), at_least, "joined")
+        for s in joined:
+            self.assertEqual(s.attributes["ringspan.parent.source"], "sequence")
+            above = clients.pop(s.parent)
+            self.assertEqual((above.target, above.trace), (s.target, s.trace))
+            self.assertTrue(above.start < s.end and s.start < above.end)
+
     def test_both_ends_of_a_unix_socket(self):
         """No context, no sequence numbers: the kernel says which socket is the other end."""
         path = os.path.join(self.place.dir, "app.sock")
@@ -42,18 +57,26 @@ class Traces(LiveTest):
         wires = [Wire(path) for _ in range(3)]
         for i in range(30):
             wires[i % 3].get(f"/s/200?{i // 3}")  # the same request on each, at the same place of its stream
-        spans = [s for s in agent.stop() if s.raw["attributes"].get("network.peer.address") == path or
-                 s.raw["attributes"].get("network.transport") == "unix"]
-        clients = {s.id: s for s in spans if s.kind == CLIENT}
-        servers = [s for s in spans if s.kind == SERVER]
-        self.assertEqual((len(clients), len(servers)), (30, 30))
-        joined = [s for s in servers if s.parent]
-        self.assert_most(len(joined), 30, "joined")
-        for s in joined:
-            self.assertEqual(s.attributes["ringspan.parent.source"], "sequence")
-            above = clients.pop(s.parent)
-            self.assertEqual((above.target, above.trace), (s.target, s.trace))
-            self.assertTrue(above.start < s.end and s.start < above.end)
+        self.check_unix_ends(agent.stop(), path, 30, 30)
+
+    def test_both_ends_of_a_unix_socket_that_was_there(self):
+        """Where the streams stand is known from when both ends are at rest: from the second request on. On one of them the
+        first was under way when the agent came."""
+        path = os.path.join(self.place.dir, "app.sock")
+        process, _, _ = node(self.place, listen=path)
+        wires = [Wire(path) for _ in range(3)]
+        for number, wire in enumerate(wires):
+            for i in range(number):  # no two have said as much before
+                wire.get(f"/s/200?{'before' * i}")
+        wires[0].send("GET /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\na")
+        agent = self.agent("-p", str(process.pid), "-p", str(os.getpid()))
+        wires[0].send("b")
+        wires[0].response()
+        for i in range(10):
+            for wire in wires:
+                wire.get(f"/s/200?{i}")
+        spans = [s for s in agent.stop() if s.target.startswith("/s/")]
+        self.check_unix_ends(spans, path, 30, 26)
 
     def test_connect_is_told_once(self):
         nginx = Nginx(self.place)

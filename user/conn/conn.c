@@ -195,6 +195,31 @@ void rs_conns_drop(struct rs_conns *cs, struct rs_conn *c)
 	cs->n->v[RS_C_CONN_CLOSED]++;
 }
 
+static bool at_rest(const struct rs_conn *c)
+{
+	return c->synced && !c->nopen;
+}
+
+static void rest(struct rs_conn *c)
+{
+	c->rested = true;
+	c->rest_off[0] = c->next_off[0];
+	c->rest_off[1] = c->next_off[1];
+}
+
+void rs_conn_rests(struct rs_conns *cs, struct rs_conn *c)
+{
+	struct rs_conn *other;
+
+	if (!c->present || !c->peer || !at_rest(c))
+		return;
+	other = rs_conns_find(cs, c->peer);
+	if (!other || !at_rest(other))
+		return;
+	rest(c);
+	rest(other);
+}
+
 void rs_conn_tell(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_context *ev)
 {
 	struct rs_told *t;

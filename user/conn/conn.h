@@ -55,6 +55,7 @@ struct rs_conn {
 	bool has_opener : 1;	 /* opener_* are filled */
 	bool has_caller : 1;	 /* caller is filled */
 	bool told_policy : 1;	 /* with plain: l7.told of before */
+	bool rested : 1;	 /* with present: rest_off is filled */
 	struct rs_l7 l7;	 /* with info.tls: of the plain text */
 
 	struct rs_list open; /* rs_open.of_conn: exchanges in the order of their requests */
@@ -80,7 +81,9 @@ struct rs_conn {
 	struct rs_dns_name *
 		peer_name; /* what the other end's address was called when it was opened: a reference */
 
-	uint64_t peer;	      /* Unix: the other end's number; 0: not known */
+	uint64_t peer; /* Unix: the other end's number; 0: not known */
+	uint64_t rest_off
+		[2]; /* Unix, present: next_off when both ends were last at rest: the same place at both */
 	struct rs_told *told; /* by enum rs_ev_context_kind; NULL: nothing was ever told */
 };
 _Static_assert(offsetof(struct rs_conn, l7.s) == 64 && offsetof(struct rs_conn, l7.own) == 192 &&
@@ -120,6 +123,9 @@ void rs_conns_touch(struct rs_conns *cs, struct rs_conn *c, uint64_t ts_ns);
 void rs_conn_describe(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_open *ev);
 /* Is this end's address a loopback one? */
 bool rs_conn_loopback(const struct rs_conn_info *i, const struct rs_endpoint *e);
+/* A Unix socket older than the agent has no open request: if its other end has none either, their streams stand at the same
+ * place, whatever each had seen before. */
+void rs_conn_rests(struct rs_conns *cs, struct rs_conn *c);
 /* Notes what a context record says. */
 void rs_conn_tell(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_context *ev);
 /* Before data is parsed: what was told of its direction for other bytes than these is over. */

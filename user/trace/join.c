@@ -26,11 +26,13 @@ uint64_t rs_join_key(const struct rs_msg *m, const struct rs_conn *c)
 	if (!h)
 		return 0;
 	if (c->info.family == RS_FAMILY_UNIX) {
-		/* Offsets count from first sight: the same at both ends only when neither is older than we. */
+		/* Offsets count from first sight: if the connection is older than we, from when both ends were at rest. */
 		uint64_t client = m->dir == RS_DIR_OUT ? c->info.id : c->peer;
 
-		if (!client || c->present)
+		if (!client || (c->present && !c->rested))
 			return 0;
+		if (c->present)
+			h = (uint32_t)(m->seq - c->rest_off[m->dir & 1]);
 		h = rs_hash_mix(client + h);
 	}
 	for (unsigned i = 0; i < m->nfields; i++)
