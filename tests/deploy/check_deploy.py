@@ -86,10 +86,10 @@ def chart_gives_valid_objects():
     for kernel in ("6.6", "5.11", "5.10"):
         for kube in {"6.6": ("1.20.0", "1.35.0"), "5.11": ("1.29.0",), "5.10": ("1.35.0",)}[kernel]:
             docs = documents(template("--set", f"kernel={kernel},injection=true,spool.enabled=true,priorityClassName=high",
-                                      "--set", "env[0].name=A,env[0].value=b,podLabels.team=a,imagePullSecrets[0].name=s",
+                                      "--set", "seLinuxOptions.type=spc_t,env[0].name=A,env[0].value=b,podLabels.team=a,imagePullSecrets[0].name=s",
                                       kube=kube))
             expect(validate(docs) == [], validate(docs))
-    for values in ("bogus=1", "kernel=4.19", "resources.limits.memory=much", "image.pullPolicy=Sometimes"):
+    for values in ("bogus=1", "kernel=4.19", "resources.limits.memory=much", "seLinuxOptions.typ=x", "image.pullPolicy=Sometimes"):
         done = run(helm, "template", "x", CHART, "--set", values, ok=False)
         expect(done.returncode and "schema" in done.stderr, f"{values} is taken: {done.stderr[-200:]}")
 
