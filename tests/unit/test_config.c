@@ -249,6 +249,15 @@ static void test_file(void **state)
 		{ "port: \"1\\0\"\n", "f:1:7: port: the value has a NUL character in it" },
 		{ "port: [a\n", "f:1:8: port: 'a' is not a port; ports go from 1 to 65535" },
 		{ "port: [1\n", "f:2:1: did not find expected ',' or ']'" },
+		/* texts with commas between as YAML has them */
+		{ "exporter: [file, b, [c]]\n", "f:1:21: exporter is a list of plain values" },
+		{ "exporter: [file, 'a,b']\n", "f:1:18: exporter: 'a,b' cannot be in a list" },
+		{ "exporter: []\n", "f:1:11: exporter: the value is empty" },
+		{ "exporter: {file: x}\n", "f:1:11: exporter takes a value or a list of values" },
+		{ "otlp-headers: {a: [b]}\n", "f:1:19: headers: a name has one value" },
+		{ "otlp-headers: {'a=b': c}\n", "f:1:16: headers: 'a=b' cannot be in a list" },
+		{ "endpoint: [a]\n", "f:1:11: endpoint takes one value" },
+		{ "k8s:\n  labels: \xff\n", "f:2:11: invalid leading UTF-8 octet" },
 		/* sections */
 		{ "kernel:\n  ring-size: 1m\nexport:\n  queue: {spans: 5}\n  otlp:\n", NULL },
 		{ "discovery:\n", NULL },
@@ -305,6 +314,32 @@ static void test_file(void **state)
 		else if (err)
 			fail_msg("%s: %s", c[i].text, cfg.err);
 		assert_int_equal(err < 0, c[i].err != NULL);
+		rs_config_release(&cfg);
+	}
+}
+
+static void test_lists_of_text(void **state)
+{
+	struct str yaml = STR("exporter: [file, otlp-http=http://a]\n"
+			      "resource-attributes: {team: blue, motto: '50%, or more'}\n"
+			      "k8s:\n  labels:\n  - app\n  - team/*\n");
+	struct rs_config cfg;
+
+	(void)state;
+	rs_config_init(&cfg, RS_CMD_run);
+	assert_int_equal(rs_config_file(&cfg, yaml, "f"), 0);
+	assert_string_equal(cfg.exporter, "file,otlp-http=http://a");
+	assert_string_equal(cfg.resource_attributes, "team=blue,motto=50%25%2C or more");
+	assert_string_equal(cfg.k8s_labels, "app,team/*");
+	assert_string_equal(cfg.where[RS_O_k8s_labels], "f:5:3: labels");
+	rs_config_release(&cfg);
+	/* As long as it may be. */
+	for (size_t n = 4094; n < 4097; n++) {
+		char text[8192];
+
+		snprintf(text, sizeof(text), "redact-query: [%0*d, b]\n", (int)n - 2, 1);
+		rs_config_init(&cfg, RS_CMD_run);
+		assert_int_equal(rs_config_file(&cfg, str_c(text), "f") == 0, n < 4096);
 		rs_config_release(&cfg);
 	}
 }
@@ -470,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_otel_environment),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_lists_of_text),
 		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_file_cut_anywhere),

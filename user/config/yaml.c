@@ -11,6 +11,7 @@
 #include "suggest.h"
 
 #define DEPTH_MAX 8
+#define TEXT_MAX  4096 /* bytes of a text that is put together of a list */
 
 struct reader {
 	struct rs_config *cfg;
@@ -79,8 +80,13 @@ static int next(struct reader *r)
 	}
 	if (r->parser.error == YAML_READER_ERROR) {
 		/* A reader error has an offset, no mark. */
-		snprintf(r->where, sizeof(r->where), "%s: byte %zu", r->file,
-			 r->parser.problem_offset);
+		yaml_mark_t at = { 0 };
+
+		for (size_t i = 0; i < r->parser.problem_offset && i < r->data.len; i++) {
+			at.line += r->data.ptr[i] == '\n';
+			at.column = r->data.ptr[i] == '\n' ? 0 : at.column + 1;
+		}
+		set_where(r, at, NULL);
 	} else {
 		set_where(r, r->parser.problem_mark, NULL);
 		if (at_tab(r, r->parser.problem_mark))
@@ -133,20 +139,26 @@ static int target(struct reader *r, enum rs_option_id id, struct rs_config **ret
 	return 0;
 }
 
-static int scalar(struct reader *r, enum rs_option_id id, const char *key)
+/* text: in the arena. */
+static int set(struct reader *r, enum rs_option_id id, const char *text)
 {
 	struct rs_config *to;
-	const char *own;
-	int err = plain(r, key, &own);
+	int err = target(r, id, &to);
 
-	if (!err)
-		err = target(r, id, &to);
 	if (err)
 		return err;
-	err = rs_option_set(to, id, RS_FROM_FILE, r->where, own);
+	err = rs_option_set(to, id, RS_FROM_FILE, r->where, text);
 	if (err && to != r->cfg)
 		memcpy(r->cfg->err, to->err, sizeof(r->cfg->err));
 	return err;
+}
+
+static int scalar(struct reader *r, enum rs_option_id id, const char *key)
+{
+	const char *own;
+	int err = plain(r, key, &own);
+
+	return err ? err : set(r, id, own);
 }
 
 /* -- rules -- */
@@ -281,6 +293,69 @@ static int element(struct reader *r, enum rs_option_id id, const char *key)
 	return rule(r, id);
 }
 
+/* One more of a text with commas between. */
+static bool append(char buf[TEXT_MAX], size_t *len, const char *text, bool escape)
+{
+	for (; *text; text++) {
+		const char *as = escape && *text == ','	  ? "%2C"
+				 : escape && *text == '%' ? "%25"
+							  : NULL;
+		size_t n = as ? 3 : 1;
+
+		if (*len + n >= TEXT_MAX)
+			return false;
+		memcpy(buf + *len, as ? as : text, n);
+		*len += n;
+	}
+	buf[*len] = 0;
+	return true;
+}
+
+/* [a, b], or {a: b} of names and values, of an option whose text has commas between: its start has been read. */
+static int joined(struct reader *r, enum rs_option_id id, const char *key)
+{
+	bool map = r->ev.type == YAML_MAPPING_START_EVENT;
+	yaml_event_type_t end = map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+	char buf[TEXT_MAX] = "", *own;
+	yaml_mark_t begin = r->ev.start_mark;
+	const char *one;
+	size_t len = 0;
+	int err;
+
+	while (!(err = next(r)) && r->ev.type == YAML_SCALAR_EVENT) {
+		bool room = !len || append(buf, &len, ",", false);
+
+		err = plain(r, key, &one);
+		if (!err && (!*one || strpbrk(one, map ? ",=" : ",")))
+			err = rs_config_fail(r->cfg, r->where, "'%s' cannot be in a list", one);
+		room = room && !err && append(buf, &len, one, false);
+		if (!err && map) {
+			err = next(r);
+			if (!err && r->ev.type != YAML_SCALAR_EVENT)
+				err = rs_config_fail(r->cfg, r->where, "%s: a name has one value",
+						     key);
+			if (!err)
+				err = plain(r, key, &one);
+			room = room && !err && append(buf, &len, "=", false) &&
+			       append(buf, &len, one, true);
+		}
+		if (!err && !room)
+			err = rs_config_fail(r->cfg, r->where, "too long");
+		if (err)
+			return err;
+	}
+	if (err)
+		return err;
+	if (r->ev.type != end)
+		return rs_config_fail(r->cfg, r->where, "%s is a list of plain values", key);
+	set_where(r, begin, key);
+	own = rs_arena_alloc(&r->cfg->arena, len + 1);
+	if (!own)
+		return rs_config_fail(r->cfg, r->where, "out of memory");
+	memcpy(own, buf, len + 1);
+	return set(r, id, own);
+}
+
 static bool is_element(const struct reader *r, const struct rs_option *o)
 {
 	return r->ev.type == YAML_SCALAR_EVENT ||
@@ -291,16 +366,19 @@ static int value(struct reader *r, enum rs_option_id id)
 {
 	const struct rs_option *o = &rs_options[id];
 	const char *key = rs_option_key(id);
-	bool list = rs_option_is_list(o);
+	bool list = rs_option_is_list(o), commas = o->type == RS_OT_STR && strstr(o->arg, ",…");
 	int err = next(r);
 
 	if (err)
 		return err;
 	if (is_element(r, o))
 		return element(r, id, key);
+	if (commas && (r->ev.type == YAML_SEQUENCE_START_EVENT ||
+		       (r->ev.type == YAML_MAPPING_START_EVENT && !strcmp(o->arg, "K=V,…"))))
+		return joined(r, id, key);
 	if (r->ev.type != YAML_SEQUENCE_START_EVENT || !list)
 		return rs_config_fail(r->cfg, r->where, "%s takes %s", key,
-				      list ? "a value or a list of values" : "one value");
+				      list || commas ? "a value or a list of values" : "one value");
 	while (!(err = next(r)) && is_element(r, o)) {
 		err = element(r, id, key);
 		if (err)
