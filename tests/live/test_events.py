@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 from harness import CLIENT, SERVER, SERVERS, Failure, LiveTest, Wire, free_port, python, wait_until
 
@@ -80,6 +81,27 @@ while data := conn.recv(4096):
     conn.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
     if b"/behind" in data:
         wait()
+"""
+
+
+# Answers in one write or, when another request has come meanwhile, in two; or ends with the request open.
+ANSWERS = """
+import os, socket, sys, threading
+go = threading.Event()
+def serve(conn):
+    while data := conn.recv(4096):
+        if b"/exit" in data:
+            os._exit(7)
+        conn.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\n" + (b"" if b"/two" in data else b"body"))
+        if b"/two" in data:
+            go.wait()
+            conn.sendall(b"body")
+        if b"/go" in data:
+            go.set()
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listens", flush=True)
+while True:
+    threading.Thread(target=serve, args=(s.accept()[0],)).start()
 """
 
 
@@ -190,6 +212,47 @@ calm.get("/s/200?after")
         self.check_only([s for s in spans if s.target != "/segv"], {})
         event, = [e for e in self.on(spans, "/segv", SERVER).raw["events"] if e["name"] == "process.signal"]
         self.assertEqual(event["attributes"], {"ringspan.signal": signal.SIGSEGV})
+
+    def test_exit(self):
+        """A process that ends by itself: told of the request that was open, and with how it ended, by nothing else."""
+        port = free_port()
+        server = self.place.spawn_server([sys.executable, "-c", ANSWERS, str(port)])
+        agent = self.agent("-p", str(server.pid), "-p", str(os.getpid()))
+        wire, other = Wire(("127.0.0.1", port)), Wire(("127.0.0.1", port))
+        other.get("/one?before")
+        with self.assertRaises((Failure, OSError)):
+            wire.get("/exit")
+        self.assertEqual(server.wait(), 7)
+        agent.wait_for("the spans", lambda s: s.target == "/exit", 2)
+        spans = agent.stop()
+        self.check_only([s for s in spans if s.target != "/exit"], {})
+        span = self.on(spans, "/exit", SERVER)
+        event, = [e for e in span.raw["events"] if e["name"] in TROUBLE]
+        self.assertEqual((event["name"], event["attributes"]), ("process.exit", {"process.exit.code": 7}))
+        self.assertEqual((span.status, span.error), (None, "process_exited"))
+        self.assertNotIn("process.exit", self.on(spans, "/exit", CLIENT).event_names)
+
+    def test_first_byte(self):
+        """Where an answer goes on for long after its first byte, the span says when that was; in one write there is no after."""
+        port = free_port()
+        server = self.place.spawn_server([sys.executable, "-c", ANSWERS, str(port)])
+        agent = self.agent("-p", str(server.pid), "-p", str(os.getpid()))
+        wire, other = Wire(("127.0.0.1", port)), Wire(("127.0.0.1", port))
+        wire.get("/one")
+        wire.send("GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wire.head()
+        time.sleep(0.005)
+        other.get("/go")
+        while len(wire.rest) < 4:
+            wire.more()
+        agent.wait_for("the spans", lambda s: True, 6)
+        spans = agent.stop()
+        self.assertNotIn("response.first_byte", self.on(spans, "/one", SERVER).event_names)
+        for kind in (SERVER, CLIENT):
+            span = self.on(spans, "/two", kind)
+            event, = [e for e in span.raw["events"] if e["name"] == "response.first_byte"]
+            self.assertLessEqual(span.start, event["time_unix_nano"])
+            self.assertGreaterEqual(span.end - event["time_unix_nano"], 1_000_000)
 
     def memory_cgroup(self):
         """A cgroup with 64 MB of memory: its directory, or None."""
