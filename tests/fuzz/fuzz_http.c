@@ -3,7 +3,6 @@
  * An exchange's span from any field values. First byte: bit 0 client, bit 1 response, bit 2 Unix socket, bits
  * 3-5 end; then a line per field: its first byte is the field, the rest its value.
  */
-#include <stdlib.h>
 
 #include "fuzz.h"
 #include "proto/exchange.h"

@@ -8,7 +8,6 @@
  *   peer ADDRESS the same, of all that is followed
  *   status       counters, state, memory
  */
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/http1.h"
+#include "proto/http.h"
 
 static void __attribute__((format(printf, 2, 3))) say(struct drive *d, const char *fmt, ...)
 {

@@ -5,7 +5,6 @@
  * is not to be had. Driven by check_capture.py.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/io_uring.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -9,7 +9,6 @@
  * Span number i (from FIRST on) has span id i and is named "GET /item/i"; four in a row are one trace, the
  * first of them its root. Every 50th has an event, every 70th a link and every 100th an error.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

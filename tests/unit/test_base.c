@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Containers of base/ against naive models. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/digits.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/str.h"
+#include "unit.h"
 
 static uint32_t rnd(uint32_t *s)
 {

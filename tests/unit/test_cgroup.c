@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Containers and pods from cgroup paths: the corpus, and forms of our own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "meta/cgroup.h"
+#include "unit.h"
 
 #define ID   "326cc3c5ff5d99a6653d5c2f89406567ebd0bb216d7b9788b4be02711c94c8a4"
 #define ID2  "0b27c158feb36ab18a10ff687909ec730ece6280581dd407e2672359be7725dd"

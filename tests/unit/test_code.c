@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tls/code: where probes go in functions, as compilers write them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "tls/code.h"
+#include "unit.h"
 
 #if defined(__x86_64__)
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/config.h"
-#include "config/suggest.h"
-#include "config/value.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "config/config.h"
+#include "config/suggest.h"
+#include "config/value.h"
+#include "unit.h"
 
 static int load(struct rs_config *cfg, enum rs_command_id id, int argc, ...)
 {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status/control.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -13,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-#include <jansson.h>
+#include "status/control.h"
+#include "unit.h"
 
 struct fixture {
 	struct rs_loop loop;

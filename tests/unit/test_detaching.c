@@ -3,12 +3,6 @@
  * tls/tls, go/gos: files whose probes are given up, with a kernel of our own that takes its time. Whatever asks for it, only
  * so many go at once; what was not to be had meanwhile is found later; all that was attached is counted when it goes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -26,6 +20,7 @@
 #include "kernel/kernel.h"
 #include "kernel/uprobe.h"
 #include "tls/tls.h"
+#include "unit.h"
 
 #define AT_ONCE 32 /* files */
 #define NEW	40

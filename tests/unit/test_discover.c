@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "discover/discover.h"
-#include "meta/facts.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "discover/discover.h"
+#include "meta/facts.h"
+#include "unit.h"
 
 struct world {
 	struct rs_arena arena;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/dns.h"
-#include "shared/events.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "meta/dns.h"
+#include "shared/events.h"
+#include "unit.h"
 
 #define S 1000000000ull
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <jansson.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <jansson.h>
-
 #include "encoder.h"
+#include "unit.h"
 
 /* Encoders may read RS_ARENA_PAD bytes behind a text. */
 #define PAD8 "\0\0\0\0\0\0\0\0"

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What holds for every encoder in steady state: it allocates nothing, and leaves alone what is being sent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "alloc_count.h"
 #include "encoder.h"
 #include "spangen.h"
+#include "unit.h"
 
 static size_t encode_all(struct rs_encoder *e, const struct rs_batch *b)
 {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* text: the table of tests/vectors/otlp/utf8.tsv, then every SIMD level against the byte-wise reference. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "text.h"
+#include "unit.h"
 
 typedef char *text_fn(char *p, const char *s, size_t len, bool final);
 #if defined(__x86_64__)

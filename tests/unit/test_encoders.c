@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Encoders that were given no test of their own: what holds for all of them. What their bytes mean is checked by independent decoders: tests/diff. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "encoder.h"
 #include "spangen.h"
 #include "trace/keys.h"
+#include "unit.h"
 
 static const char *const formats[] = {
 	"datadog-v0.4", "datadog-v0.4-json", "datadog-v0.5", "datadog-v1", "zipkin",

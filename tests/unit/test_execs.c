@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What was seen of programs when they were executed. */
-#include "meta/execs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "discover/facts.h"
+#include "meta/execs.h"
+#include "unit.h"
 
 static void test_found(void **state)
 {

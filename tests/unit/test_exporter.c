@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/exporter.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "spangen.h"
+#include "unit.h"
 
 #define SECOND 1000000000ull
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Go's tables, and a whole program made here: an ELF file with two functions, one of which calls the other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +12,7 @@
 #include "go/pclntab.h"
 #include "go/program.h"
 #include "tls/elf.h"
+#include "unit.h"
 
 static void test_minor(void **state)
 {

@@ -3,16 +3,12 @@
  * Header compression: the examples of RFC 7541 appendix C, errors, and nghttp2's encoder: what it writes is
  * read, from the start, from the middle and after losses, where each field is right or unknown.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <nghttp2/nghttp2.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
-#include <nghttp2/nghttp2.h>
 
 #include "proto/hpack.h"
+#include "unit.h"
 
 #define FIELDS 32
 

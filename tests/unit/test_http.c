@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* An HTTP exchange's span: semantic conventions 1.44.0, one row per rule. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "proto/exchange.h"
 #include "proto/http1.h"
 #include "trace/build.h"
 #include "trace/redact.h"
+#include "unit.h"
 
 /* Two ends; what is not said is a server on IPv4, HTTP/1.1, 200, ended well. */
 struct http_row {

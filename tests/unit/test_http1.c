@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* HTTP/1 through l7: every case whole, byte by byte and split at every point; the outcome is the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "drive.h"
+#include "unit.h"
 
 /* '>' or '<' first, then the bytes; then "close" pieces by an empty text. */
 struct piece {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* HTTP/2 through l7: every case whole, byte by byte and split at every point; then losses and other entries. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "alloc_count.h"
 #include "drive.h"
+#include "unit.h"
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 

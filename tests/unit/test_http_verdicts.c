@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What answers mean: Retry-After, each protocol's table, messages cut in two. */
-#include "export/exporter.h"
-#include "export/msgpack.h"
-#include "export/otlp.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "export/exporter.h"
+#include "export/msgpack.h"
+#include "unit.h"
 
 #define S 1000000000ull
 

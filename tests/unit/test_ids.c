@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "trace/ids.h"
+#include "unit.h"
 
 static bool any(const uint8_t *p, size_t n)
 {

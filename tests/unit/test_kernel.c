@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What of user/kernel/ needs no privilege: options, the kernel's type names, the list of features. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
 
 #include "kernel/kernel.h"
 #include "kernel/load.h"
+#include "unit.h"
 
 static void test_ring_size(void **state)
 {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* l7: what a connection's records say when bytes are missing, late, long, or of another protocol. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "alloc_count.h"
 #include "drive.h"
+#include "unit.h"
 
 static int setup(void **state)
 {

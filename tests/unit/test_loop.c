@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loop/loop.h"
-
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "loop/loop.h"
+#include "unit.h"
 
 struct pair {
 	struct rs_loop *l;

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* OTLP both ways: the vectors byte by byte at every SIMD level, what readers accept, what they refuse. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <errno.h>
-
-#include <cmocka.h>
 
 #include "encoder.h"
 #include "otlp/read.h"
+#include "unit.h"
 
 static struct rs_bufpool pool;
 

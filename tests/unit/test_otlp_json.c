@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
+#include <string.h>
 
 #include "encoder.h"
 #include "wire_json.h"
+#include "unit.h"
 
 static void doubles(void **st)
 {

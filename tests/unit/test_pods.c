@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pods: read from recorded objects, kept, named. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "meta/names.h"
 #include "meta/pods.h"
+#include "unit.h"
 
 #define VECTORS "tests/vectors/k8s/"
 #define S(ns)	((uint64_t)(ns)*1000000000ull)

@@ -2,19 +2,14 @@
 /* tls/elf, tls/points, tls/maps: a small library with OpenSSL's names (tests/fuzz/corpus/elf), and bytes that are none. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
+#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "tls/maps.h"
 #include "shared/config.h"
+#include "tls/maps.h"
 #include "tls/points.h"
+#include "unit.h"
 
 static int seed_of(const char *path)
 {

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "proto/trace_headers.h"
 #include "trace/propagate.h"
+#include "unit.h"
 
 #define T "0af7651916cd43dd8448eb211c80319c"
 #define P "b7ad6b7169203331"

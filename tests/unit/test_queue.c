@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/queue.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define BUF (1u << RS_BUF_MIN_SHIFT)
 

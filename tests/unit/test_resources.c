@@ -3,20 +3,15 @@
  * What encoders remember of processes' resources does not show, whatever becomes of the processes: each batch is
  * written as by an encoder that has seen nothing before.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "encoder.h"
-#include "meta/proc.h"
 #include "meta/pods.h"
+#include "meta/proc.h"
 #include "trace/trace.h"
+#include "unit.h"
 
 #define PIDS	 40
 #define ENCODERS 16

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kernel/ring: records in order, each said ahead and not too early; wrapping, discarded, unfinished ones. */
 #include <linux/bpf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernel/ring.h"
+#include "unit.h"
 
 #define SIZE 1024
 

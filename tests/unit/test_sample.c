@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/sample.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "trace/sample.h"
+#include "unit.h"
 
 static void thresholds(void **st)
 {

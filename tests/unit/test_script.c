@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Event scripts and recordings: what is read, what is refused and how it is said. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "source/record.h"
 #include "source/script.h"
+#include "unit.h"
 
 struct seen {
 	unsigned n, stop_at;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a process publishes, read from this very process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "meta/sdk.h"
+#include "unit.h"
 
 static size_t put_kv(char *to, const char *key, const char *text)
 {

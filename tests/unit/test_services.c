@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status/services.h"
-#include "status/status.h"
-#include "status/view.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-#include <jansson.h>
+#include "status/services.h"
+#include "status/status.h"
+#include "status/view.h"
+#include "unit.h"
 
 static void buckets_cover_all_times(void **state)
 {

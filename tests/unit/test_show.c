@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "config/config.h"
+#include "unit.h"
 
 /* What a bug report may show of the options. */
 static void secrets_are_masked(void **state)

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <errno.h>
-
-#include <cmocka.h>
+#include <string.h>
 
 #include "sink.h"
+#include "unit.h"
 
 static char *fill(struct rs_sink *s, char *p, size_t n, char c)
 {

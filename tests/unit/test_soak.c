@@ -3,16 +3,12 @@
  * A long run of everything at random, over small tables: none grows beyond its bound, and when all connections have
  * ended nothing is left in any. Times, ids and orders are made up without regard for what may happen.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "pipeline.h"
+#include "unit.h"
 
 enum {
 	CONNS = 48,

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/spool.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "export/spool.h"
+#include "unit.h"
 
 struct seen {
 	uint64_t id[4096];

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status/status.h"
-#include "status/view.h"
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <jansson.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-#include <jansson.h>
+#include "status/status.h"
+#include "status/view.h"
+#include "unit.h"
 
 static void fake(struct rs_status *s)
 {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Windows of held bytes against a plain buffer, and at their limits. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "conn/stream.h"
+#include "unit.h"
 
 static uint32_t in_use(const struct rs_windows *w)
 {

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/text.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/utf8.h"
+#include "export/text.h"
+#include "unit.h"
 
 #define MS 1000000ull
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* proto/tls: real handshakes (tests/fuzz/corpus/tls), whole, in pieces and cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "proto/tls.h"
+#include "unit.h"
 
 struct flights {
 	uint8_t *data;

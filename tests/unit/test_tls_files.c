@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tls/system and kernel/uprobe: which files may be TLS libraries, and which are one file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 
 #include "kernel/uprobe.h"
 #include "tls/system.h"
+#include "unit.h"
 
 static void test_names(void **state)
 {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Threads, roots, joins and limits, each alone; together they are in tests/golden/trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "trace/join.h"
 #include "trace/limits.h"
 #include "trace/messages.h"
 #include "trace/root.h"
 #include "trace/thread.h"
+#include "unit.h"
 
 static struct rs_open *open_new(void)
 {

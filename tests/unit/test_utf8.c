@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/human.h"
 #include "base/utf8.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static void test_clean(void **state)
 {

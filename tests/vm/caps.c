@@ -3,7 +3,6 @@
  * caps NAMES COMMAND…: runs it as root with these capabilities only (effective, permitted, bounding), as a
  * container runtime would after `drop: [ALL]`. NAMES with commas between: BPF,PERFMON.
  */
-#include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -7,9 +7,7 @@
  *    40 Unix keep-alive, sendmsg and recvmsg   20 IPv4, a connection each, sendto and recvfrom
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

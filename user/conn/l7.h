@@ -12,7 +12,6 @@
 #define RS_CONN_L7_H
 
 #include "proto/proto.h"
-#include "shared/config.h"
 #include "l7_types.h"
 
 /* Called for every message, in order. msg and its slices are valid during the call. */

@@ -8,7 +8,6 @@
 #ifndef RS_DISCOVER_FACTS_H
 #define RS_DISCOVER_FACTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct rs_label {

@@ -3,8 +3,6 @@
 #ifndef RS_EXPORT_COMPRESS_H
 #define RS_EXPORT_COMPRESS_H
 
-#include <stdbool.h>
-
 #include "base/bufpool.h"
 
 /* The values of option --compression. */

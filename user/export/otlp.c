@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "otlp.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include "base/digits.h"
 #include "base/json.h"
 #include "export/jsoncut.h"

@@ -7,7 +7,6 @@
  * stopped reading stops nobody.
  */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>

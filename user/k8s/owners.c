@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "owners.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
 #include "pod.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 
 #define MIRROR "kubernetes.io/config.mirror"
 #define OTEL   "resource.opentelemetry.io/"

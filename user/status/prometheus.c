@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The snapshot in Prometheus' text format. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -13,8 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
-
 struct rs_elf;
 
 /* A piece of the file that has an address. len 0: there is none. */

@@ -2,7 +2,6 @@
 #include "points.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "shared/config.h"

@@ -11,7 +11,6 @@
 #define RS_TRACE_ROOT_H
 
 #include "base/pool.h"
-#include "base/str.h"
 #include "trace/propagate.h"
 
 struct rs_root {

@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
