@@ -126,7 +126,7 @@ static void screens_show_what_is_new(void **state)
 	text = screen(&v, json);
 	assert_has(
 		text,
-		"← web                                1,000     100.0        -   1.02ms   1.02ms\n");
+		"← web                               1,000     100.0        -   1.02ms   1.02ms\n");
 	free(text);
 	free(json);
 	for (int i = 0; i < 100; i++) {
@@ -139,7 +139,7 @@ static void screens_show_what_is_new(void **state)
 	text = screen(&v, json);
 	assert_has(
 		text,
-		"← web                                1,100      50.0        5   11.0µs   53.2ms\n");
+		"← web                               1,100      50.0        5   11.0µs   53.2ms\n");
 	assert_has(
 		text,
 		"→ api                                  101      50.5        -    104µs    104µs\n");
