@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "meta/container.h"
 #include "meta/names.h"
 #include "meta/pods.h"
 #include "unit.h"
@@ -516,6 +517,61 @@ static void test_runtime_files(void **state)
 	rs_arena_release(&c.mem);
 }
 
+/* Where runtimes keep those files. */
+static void test_runtime_places(void **state)
+{
+	static const struct {
+		const char *cgroup, *place, *file, *text, *name;
+	} rows[] = {
+#define BUNDLE	  "io.containerd.runtime.v2.task/"
+#define ID	  "326cc3c5ff5d99a6653d5c2f89406567ebd0bb216d7b9788b4be02711c94c8a4"
+#define OCI(name) "{\"annotations\":{\"nerdctl/name\":\"" name "\"}}"
+		{ "/k8s.io/" ID, "run/containerd/" BUNDLE "k8s.io/" ID, "config.json", OCI("a"),
+		  "a" },
+		{ "/default/" ID, "run/containerd/" BUNDLE "default/" ID, "config.json", OCI("b"),
+		  "b" },
+		{ "/" ID, "run/k3s/containerd/" BUNDLE "k8s.io/" ID, "config.json", OCI("c"), "c" },
+		{ "/" ID, "run/k0s/containerd/" BUNDLE "k8s.io/" ID, "config.json", OCI("d"), "d" },
+		{ "/" ID, "var/snap/microk8s/common/run/containerd/" BUNDLE "k8s.io/" ID,
+		  "config.json", OCI("e"), "e" },
+		{ "/docker/" ID, "var/lib/docker/containers/" ID, "config.v2.json",
+		  "{\"Name\":\"/f\"}", "f" },
+		{ "/docker/" ID, "var/snap/docker/common/var-lib-docker/containers/" ID,
+		  "config.v2.json", "{\"Name\":\"/g\"}", "g" },
+		{ "/libpod-" ID, "var/lib/containers/storage/overlay-containers", "containers.json",
+		  "[{\"id\":\"" ID "\",\"metadata\":\"{\\\"name\\\":\\\"h\\\"}\"}]", "h" },
+		{ "/docker/" ID, "var/lib/docker/containers/" ID, "config.v2.json", "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char root[] = "/tmp/rs-places-XXXXXX", path[512];
+		const struct rs_container *c;
+		struct rs_containers cs;
+		struct rs_counters n = { 0 };
+		FILE *f;
+
+		assert_non_null(mkdtemp(root));
+		snprintf(path, sizeof(path), "mkdir -p %s/%s", root, rows[i].place);
+		assert_int_equal(system(path), 0);
+		snprintf(path, sizeof(path), "%s/%s/%s", root, rows[i].place, rows[i].file);
+		f = fopen(path, "we");
+		assert_non_null(f);
+		fputs(rows[i].text, f);
+		fclose(f);
+		rs_containers_init(&cs, root, &n);
+		rs_containers_made(&cs, 7, str_c(rows[i].cgroup));
+		c = rs_containers_of(&cs, 1, 7);
+		assert_non_null(c);
+		assert_string_equal(c->cg.container_id, ID);
+		if (!str_eq(c->name, str_c(rows[i].name)))
+			fail_msg("%s: '%.*s'", rows[i].place, STR_ARG(c->name));
+		rs_containers_release(&cs);
+		snprintf(path, sizeof(path), "rm -r %s", root);
+		assert_int_equal(system(path), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,7 +579,7 @@ int main(void)
 		cmocka_unit_test(test_without_api),   cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_lifetime),      cmocka_unit_test(test_watch),
 		cmocka_unit_test(test_bad_objects),   cmocka_unit_test(test_images),
-		cmocka_unit_test(test_runtime_files),
+		cmocka_unit_test(test_runtime_files), cmocka_unit_test(test_runtime_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,10 +271,13 @@ static void read_bundle(struct rs_containers *cs, struct rs_container *c)
 	static const struct place bundles[] = {
 		{ "/run/containerd/" TASKS "k8s.io/", "/config.json" },
 		{ "/run/k3s/containerd/" TASKS "k8s.io/", "/config.json" },
+		{ "/run/k0s/containerd/" TASKS "k8s.io/", "/config.json" },
+		{ "/var/snap/microk8s/common/run/containerd/" TASKS "k8s.io/", "/config.json" },
 		{ "/run/containerd/" TASKS "default/", "/config.json" },
 		{ "/run/" STORAGE "overlay-containers/", "/userdata/config.json" },
 		{ "/run/" STORAGE "vfs-containers/", "/userdata/config.json" },
 		{ "/var/lib/docker/containers/", "/config.v2.json" },
+		{ "/var/snap/docker/common/var-lib-docker/containers/", "/config.v2.json" },
 	};
 	static const struct place lists[] = {
 		{ "/var/lib/" STORAGE "overlay-containers/containers.json", NULL },
