@@ -142,7 +142,7 @@ static void screens_show_what_is_new(void **state)
 		"← web                               1,100      50.0        5   11.0µs   53.2ms\n");
 	assert_has(
 		text,
-		"→ api                                  101      50.5        -    104µs    104µs\n");
+		"→ api                                 101      50.5        -    104µs    104µs\n");
 	assert_true(strstr(text, "→ api") < strstr(text, "← web"));
 	free(text);
 	v.sort = RS_SORT_NAME;
