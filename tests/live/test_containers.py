@@ -73,7 +73,7 @@ class Runc:
 
     def said(self):
         with open(os.path.join(os.path.dirname(self.dir), "runc.err"), encoding="utf-8") as f:
-            return f"runc: {f.read()[-300:]}"
+            return f"runc: {f.read().strip()[-300:]}"
 
     def clean(self):
         subprocess.run([*self.runc, "delete", "-f", self.ident], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -137,21 +137,25 @@ class Events(LiveTest):
             self.place.spawn_server(self.ns.argv(sys.executable, os.path.join(SERVERS, "server.py"), port, log))
             agent = self.agent("--port", port)
             self.in_namespace("""
-import sys, subprocess, threading, time
+import socket, sys, subprocess, threading, time
 from harness import Wire
 port = sys.argv[1]
 def nft(rules): subprocess.run(["nft", "-f", "-"], input=rules, text=True, check=True)
 DROP = "table inet t {\\nchain p { type filter hook prerouting priority -300;\\n%s drop\\n}\\n}\\n"
+def hole(rule):  # packets are lost until the client's timer has run out (tcpi_retransmits): a probe before it is no timeout
+    nft(DROP % rule)
+    def end():
+        while not hit.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[2]: time.sleep(0.01)
+        nft("flush ruleset")
+    threading.Thread(target=end).start()
 calm, hit = Wire(("127.0.0.1", int(port))), Wire(("127.0.0.1", int(port)))
 calm.get("/s/200?before"); hit.get("/s/200?before2")
 slow = threading.Thread(target=lambda: calm.get("/slow/700?meanwhile")); slow.start()
 time.sleep(0.05)
-nft(DROP % f"tcp sport {hit.sock.getsockname()[1]}")
-threading.Timer(0.25, lambda: nft("flush ruleset")).start()
+hole(f"tcp sport {hit.sock.getsockname()[1]}")
 hit.get("/s/200?request")
 slow.join()
-nft(DROP % f"tcp dport {hit.sock.getsockname()[1]}")
-threading.Timer(0.25, lambda: nft("flush ruleset")).start()
+hole(f"tcp dport {hit.sock.getsockname()[1]}")
 hit.get("/s/200?answer")
 calm.get("/s/200?after")
 """, port)
