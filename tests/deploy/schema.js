@@ -2,7 +2,6 @@
 // schema.js MODULES < documents.json: Kubernetes objects (a JSON list) against the published schemas, as npm's
 // kubernetes-models has them compiled. Those let unknown fields pass; here what the validator never looks at is one.
 "use strict";
-const fs = require("fs");
 const modules = process.argv[2];
 
 function watched(value, path, reads) {
@@ -36,16 +35,20 @@ function validator(o) {
 	return require(`${modules}/kubernetes-models/_schemas/${name}.js`).validate;
 }
 
-const faults = [];
-for (const o of JSON.parse(fs.readFileSync(0, "utf8"))) {
-	const where = `${o.kind} ${o.metadata && o.metadata.name}`;
-	const reads = new Set(["/metadata/name", "/metadata/namespace"]);
-	const validate = validator(o);
-	if (!validate(watched(o, "", reads)))
-		for (const e of validate.errors)
-			faults.push(`${where}: ${e.instancePath} ${e.message || e.keyword} ${JSON.stringify(e.params)}`);
-	for (const path of unread(o, "", reads))
-		faults.push(`${where}: unknown field ${path}`);
+function check(documents) {
+	const faults = [];
+	for (const o of documents) {
+		const where = `${o.kind} ${o.metadata && o.metadata.name}`;
+		const reads = new Set(["/metadata/name", "/metadata/namespace"]);
+		const validate = validator(o);
+		if (!validate(watched(o, "", reads)))
+			for (const e of validate.errors)
+				faults.push(`${where}: ${e.instancePath} ${e.message || e.keyword} ${JSON.stringify(e.params)}`);
+		for (const path of unread(o, "", reads))
+			faults.push(`${where}: unknown field ${path}`);
+	}
+	console.log(faults.join("\n"));
+	process.exit(faults.length ? 1 : 0);
 }
-console.log(faults.join("\n"));
-process.exit(faults.length ? 1 : 0);
+
+require("stream/consumers").json(process.stdin).then(check);

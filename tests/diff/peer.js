@@ -63,7 +63,8 @@ function spans(data) {
 module.exports = { spans, JsonTraceSerializer, ProtobufTraceSerializer };
 
 if (require.main === module) {
-	const data = JSON.parse(require("fs").readFileSync(0));
 	const serializer = process.argv[2] === "json" ? JsonTraceSerializer : ProtobufTraceSerializer;
-	process.stdout.write(serializer.serializeRequest(spans(data)));
+	// Not readFileSync(0): a pipe that has nothing yet may answer EAGAIN.
+	require("stream/consumers").json(process.stdin)
+		.then((data) => process.stdout.write(serializer.serializeRequest(spans(data))));
 }
