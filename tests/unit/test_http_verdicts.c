@@ -342,10 +342,13 @@ static void splits(void **st)
 		assert_int_equal(rs_bufpool_init(&f->e.pool, 0), 0);
 		assert_int_equal(rs_encoder_new(t[i].encoder, &f->e.pool, NULL, &enc), 0);
 		run = (struct rs_encode){ .batch = &b };
+		f->e.form = t[i].form;
 		assert_int_equal(rs_encode(enc, &run), 0);
 		assert_int_equal(run.spans, 15);
 		split_all(f, &run.out, 15, t[i].form, &parts);
 		assert_int_equal(parts, t[i].parts);
+		/* What cannot be split is not made again. */
+		assert_true(parts > 1 || f->e.form != t[i].form);
 		rs_encoder_free(enc);
 		assert_int_equal(f->e.pool.in_use, 0);
 		rs_bufpool_release(&f->e.pool);

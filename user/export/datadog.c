@@ -43,6 +43,8 @@ struct datadog {
 	enum phase phase;
 	enum form wanted;  /* what is being tried */
 	enum form checked; /* what a try has confirmed */
+	enum form plain;   /* the kind of v0.4 that the agent knows */
+	bool splits; /* it has refused a message for its size: only what can be split is sent */
 	uint64_t ask_at_ns;
 	const char *url[4]; /* by form */
 	const char *info_url;
@@ -129,7 +131,6 @@ static void on_info(struct rs_exporter *e, const struct rs_http_req *r)
 	};
 	struct datadog *d = e->state;
 	bool v1 = false, v05 = false, events = false;
-	enum form plain;
 
 	/* 404: an agent older than /info (7.28). */
 	if (r->rc != CURLE_OK || (r->status != 200 && r->status != 404)) {
@@ -138,18 +139,18 @@ static void on_info(struct rs_exporter *e, const struct rs_http_req *r)
 	}
 	if (r->status == 200 && !read_info(str_of(r->body, r->body_len), &v1, &v05, &events))
 		rs_exporter_error(e, "/info is no JSON");
-	plain = events ? V04_NATIVE : V04_JSON;
-	d->wanted = plain;
-	if (v1 && (e->cfg->dd_protocol == AUTO || e->cfg->dd_protocol == WANT_1))
+	d->plain = events ? V04_NATIVE : V04_JSON;
+	d->wanted = d->plain;
+	if (v1 && !d->splits && (e->cfg->dd_protocol == AUTO || e->cfg->dd_protocol == WANT_1))
 		d->wanted = V1;
 	else if (e->cfg->dd_protocol == WANT_05 && (v05 || r->status == 404))
 		d->wanted = V05;
-	if (d->wanted == plain || d->wanted == d->checked) {
+	if (d->wanted == d->plain || d->wanted == d->checked) {
 		use(e, d->wanted);
 		ask_done(e, ASK_AGAIN_NS);
 		return;
 	}
-	use(e, plain);
+	use(e, d->plain);
 	probe(e);
 }
 
@@ -429,6 +430,11 @@ static bool split(struct rs_exporter *e, const struct rs_item *it, struct rs_pay
 	struct halves h;
 	size_t prefix;
 
+	/* In v1.0 texts are numbered as they come, so its second half needs the first one. */
+	if (it->form == V1) {
+		((struct datadog *)e->state)->splits = true;
+		use(e, ((struct datadog *)e->state)->plain);
+	}
 	if (!find_halves(&m, it->form, it->spans, &h) || !find_chunks(&start, it->form))
 		return false;
 	prefix = start.at; /* v0.5's dictionary goes with both */
