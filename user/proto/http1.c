@@ -135,25 +135,6 @@ static void keep_last_kind(struct http1 *h)
 	h->runs[h->first].n = 1;
 }
 
-static void add_field(struct rs_msg *m, uint16_t id, struct str value)
-{
-	if (m->nfields == RS_MSG_FIELDS) {
-		m->flags |= RS_MSGF_CUT;
-		return;
-	}
-	m->fields[m->nfields++] = (struct rs_field){ id, value };
-}
-
-static void start_msg(struct rs_msg *m, enum rs_msg_type type)
-{
-	m->type = (uint8_t)type;
-	m->flags = 0;
-	m->nfields = 0;
-	m->id = 0;
-	m->parts[0] = m->parts[1] = 0;
-	m->body_size = 0;
-}
-
 /* RFC 9112 3: method SP request-target SP HTTP-version. line: without its line end. */
 static bool request_line(struct str line, struct rs_msg *m)
 {
@@ -171,10 +152,10 @@ static bool request_line(struct str line, struct rs_msg *m)
 	target = str_trim(str_at(line, sp + 1, line.len - 10 - sp));
 	if (!target.len)
 		return false;
-	start_msg(m, RS_MSG_REQUEST);
-	add_field(m, RS_F_HTTP_METHOD, str_at(line, 0, sp));
-	add_field(m, RS_F_HTTP_TARGET, target);
-	add_field(m, RS_F_HTTP_VERSION, str_from(line, line.len - 3));
+	rs_msg_begin(m, RS_MSG_REQUEST, 0);
+	rs_msg_add(m, RS_F_HTTP_METHOD, str_at(line, 0, sp));
+	rs_msg_add(m, RS_F_HTTP_TARGET, target);
+	rs_msg_add(m, RS_F_HTTP_VERSION, str_from(line, line.len - 3));
 	return true;
 }
 
@@ -192,9 +173,9 @@ static bool status_line(struct str line, struct rs_msg *m)
 	    p[8] != ' ' || p[9] < '1' || p[9] > '9' || !digit(p[10]) || !digit(p[11]) ||
 	    (line.len > 12 && p[12] != ' '))
 		return false;
-	start_msg(m, RS_MSG_RESPONSE);
-	add_field(m, RS_F_HTTP_STATUS, str_at(line, 9, 3));
-	add_field(m, RS_F_HTTP_VERSION, str_at(line, 5, 3));
+	rs_msg_begin(m, RS_MSG_RESPONSE, 0);
+	rs_msg_add(m, RS_F_HTTP_STATUS, str_at(line, 9, 3));
+	rs_msg_add(m, RS_F_HTTP_VERSION, str_at(line, 5, 3));
 	return true;
 }
 
@@ -296,7 +277,7 @@ static void trace_header(struct str line, struct rs_msg *m)
 	while (value.len && is_blank(value.ptr[0]))
 		value = str_from(value, 1);
 	if (id)
-		add_field(m, (uint16_t)id, value);
+		rs_msg_add(m, (uint16_t)id, value);
 }
 
 /* What is wanted of a request. Most lines are told apart by their first letter. */
@@ -312,11 +293,11 @@ static void request_header(struct str line, struct rs_msg *m)
 		break;
 	case 'h':
 		if (header_is(line, STR("host"), &v))
-			add_field(m, RS_F_HTTP_HOST, v);
+			rs_msg_add(m, RS_F_HTTP_HOST, v);
 		break;
 	case 'u':
 		if (header_is(line, STR("user-agent"), &v))
-			add_field(m, RS_F_HTTP_USER_AGENT, v);
+			rs_msg_add(m, RS_F_HTTP_USER_AGENT, v);
 		else if (header_is(line, STR("upgrade"), &v))
 			m->id |= str_ieq(v, STR("h2c")); /* its stream, if the server goes over */
 		else
@@ -324,15 +305,15 @@ static void request_header(struct str line, struct rs_msg *m)
 		break;
 	case 'f':
 		if (header_is(line, STR("forwarded"), &v))
-			add_field(m, RS_F_HTTP_FORWARDED, v);
+			rs_msg_add(m, RS_F_HTTP_FORWARDED, v);
 		break;
 	case 'x':
 		if (header_is(line, STR("x-forwarded-for"), &v))
-			add_field(m, RS_F_HTTP_X_FORWARDED_FOR, v);
+			rs_msg_add(m, RS_F_HTTP_X_FORWARDED_FOR, v);
 		else if (header_is(line, STR("x-forwarded-host"), &v))
-			add_field(m, RS_F_HTTP_X_FORWARDED_HOST, v);
+			rs_msg_add(m, RS_F_HTTP_X_FORWARDED_HOST, v);
 		else if (header_is(line, STR("x-forwarded-proto"), &v))
-			add_field(m, RS_F_HTTP_X_FORWARDED_PROTO, v);
+			rs_msg_add(m, RS_F_HTTP_X_FORWARDED_PROTO, v);
 		else
 			trace_header(line, m);
 		break;
@@ -358,7 +339,7 @@ static void wanted_header(struct str line, struct rs_msg *m, const struct rs_red
 			m->flags |= RS_MSGF_CUT;
 			return;
 		}
-		add_field(m, (uint16_t)(RS_F_HTTP_HEADER + i), w->secret ? STR("REDACTED") : v);
+		rs_msg_add(m, (uint16_t)(RS_F_HTTP_HEADER + i), w->secret ? STR("REDACTED") : v);
 	}
 }
 
@@ -375,13 +356,13 @@ static void header(struct str line, struct rs_msg *m, struct framing *f)
 	else if (m->type == RS_MSG_REQUEST)
 		request_header(line, m);
 	else if (first == 'l' && header_is(line, STR("location"), &v))
-		add_field(m, RS_F_LOCATION, v);
+		rs_msg_add(m, RS_F_LOCATION, v);
 	else if (first == 'u' && header_is(line, STR("upgrade"), &v) &&
 		 str_eq(rs_msg_field(m, RS_F_HTTP_STATUS), STR("101")))
-		add_field(m, RS_F_HTTP_UPGRADE, v);
+		rs_msg_add(m, RS_F_HTTP_UPGRADE, v);
 	else if (first == 'c' && header_is(line, STR("content-type"), &v) &&
 		 rs_http_event_stream(v))
-		add_field(m, RS_F_HTTP_CONTENT_TYPE, v);
+		rs_msg_add(m, RS_F_HTTP_CONTENT_TYPE, v);
 }
 
 /* From `from` on: end of the first empty line behind a line end, or 0. */
@@ -580,7 +561,7 @@ static void begin_response(struct http1 *h, struct dir *d, struct rs_msg *m,
 
 static enum rs_parse end_msg(struct dir *d, bool request, struct rs_msg *m)
 {
-	start_msg(m, request ? RS_MSG_REQUEST_END : RS_MSG_RESPONSE_END);
+	rs_msg_begin(m, request ? RS_MSG_REQUEST_END : RS_MSG_RESPONSE_END, 0);
 	m->body_size = d->unsized ? RS_BODY_UNKNOWN : d->body;
 	if (d->cut)
 		m->flags |= RS_MSGF_CUT;
@@ -610,10 +591,10 @@ static bool cut_line(struct str in, bool request, struct rs_msg *m)
 	sp = str_find(in, ' ');
 	if (in.len < LONG_LINE || sp + 1 >= in.len)
 		return false;
-	start_msg(m, RS_MSG_REQUEST);
-	add_field(m, RS_F_HTTP_METHOD, str_at(in, 0, sp));
+	rs_msg_begin(m, RS_MSG_REQUEST, 0);
+	rs_msg_add(m, RS_F_HTTP_METHOD, str_at(in, 0, sp));
 	in = str_from(in, sp + 1);
-	add_field(m, RS_F_HTTP_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
+	rs_msg_add(m, RS_F_HTTP_TARGET, chomp(str_at(in, 0, str_find(in, ' '))));
 	return true;
 }
 
