@@ -138,6 +138,25 @@ class Containers(Base):
         self.assertEqual({s.raw["resource"].get("container.runtime.name") for s in spans}, {"docker"})
         self.assertEqual({s.service for s in spans}, {os.path.basename(os.path.realpath("/usr/bin/python3"))})
 
+    def test_chosen_by_name(self):
+        """A rule about the runtime's name of a container, from the runtime's own file; of another and of none there are no spans."""
+        root = self.place.path("host")
+        for n, name in ((1, "web-1"), (2, "db-1")):
+            d = os.path.join(root, "var/lib/docker/containers", f"{n:064x}")
+            os.makedirs(d)
+            with open(os.path.join(d, "config.v2.json"), "w") as f:
+                json.dump({"Name": "/" + name, "Config": {"Image": f"shop/{name}:7"}}, f)
+        _, outside, _ = python(self.place)
+        agent = self.agent("--host-root", root, "--include", "container=web-*,service=chosen")
+        chosen = self.ten(1, f"{self.group}/docker")
+        self.ten(2, f"{self.group}/docker")
+        Wire(("127.0.0.1", int(outside))).get("/s/200?outside")
+        spans = agent.stop().where(SERVER)
+        self.assertEqual(sorted(s.target for s in spans), [f"/1/{i}" for i in range(10)])
+        got = {tuple(s.raw["resource"].get(k) for k in ("container.id", "container.name", "container.image.name", "service.name"))
+               for s in spans}
+        self.assertEqual(got, {(chosen.ident, "web-1", "shop/web-1", "chosen")})
+
     def test_clients_that_end_at_once(self):
         """One request each, and container and cgroup are gone."""
         _, port, _ = python(self.place)
