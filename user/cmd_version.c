@@ -4,15 +4,12 @@
 
 #include <jansson.h>
 
+#include "base/asan.h"
 #include "base/log.h"
 #include "cmd.h"
 #include "kernel/version.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED "address"
-#else
-#define SANITIZED "none"
-#endif
+#define SANITIZED (RS_ASAN ? "address" : "none")
 
 #if defined(__x86_64__)
 #define ARCH "x86-64"

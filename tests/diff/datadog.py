@@ -7,14 +7,12 @@ decode(version, bytes) gives [chunk]; a chunk is {"priority", "dm", "origin", "t
 expected(...) computes the same from a span of otlpgen's model. Both are written from the specification, not from
 ringspan.
 """
-import base64
 import json
-import math
 import re
 
 import msgpack
 
-from common import need, pairs
+from common import need, pairs, plain
 from otlpgen import named, text
 
 
@@ -315,23 +313,6 @@ def norm_name(s):
         elif out and out[-1] not in "._":
             out += "_"
     return out[:-1] if out.endswith("_") else out
-
-
-def plain(v):
-    """A value as JSON shows it."""
-    k = v[0]
-    if k == "s":
-        return text(v[1])
-    if k == "y":
-        return base64.b64encode(v[1]).decode()
-    if k == "d":
-        d = v[1]
-        return "NaN" if d != d else "Infinity" if d == math.inf else "-Infinity" if d == -math.inf else d
-    if k == "a":
-        return [plain(x) for x in v[1]]
-    if k == "m":
-        return {text(a): plain(b) for a, b in v[1]}
-    return v[1] if k in "bi" else None
 
 
 def as_text(v):

@@ -3,17 +3,11 @@
 
 #include <stddef.h>
 
+#include "base/asan.h"
+
 static uint64_t calls;
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAVE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAVE_ASAN 1
-#endif
-#endif
-
-#ifdef HAVE_ASAN
+#if RS_ASAN
 /* sanitizer/allocator_interface.h, which gcc does not install */
 int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
 					      void (*on_free)(const volatile void *));
