@@ -76,21 +76,26 @@ static const char *tls_of(struct rs_status *s, const struct rs_proc *p,
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s): %s: %s",
 				       at ? "; " : "", info[i].library, info[i].path,
 				       tls_states[info[i].state], info[i].why);
+	if (p->tls_unknown && at < sizeof(text))
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u connections: %s",
+				       at ? "; " : "", p->tls_unknown, no_library(p));
 	if (p->tls_missed && at < sizeof(text))
 		snprintf(text + at, sizeof(text) - at,
-			 "%s%u connections were not read, or not from their beginning%s%s",
-			 at ? "; " : "", p->tls_missed, at ? "" : ": ", at ? "" : no_library(p));
+			 "%s%u connections were not read, or not from their beginning",
+			 at ? "; " : "", p->tls_missed);
 	return rs_status_str(s, str_c(text));
 }
 
 /* Why the plain text of its TLS is not seen. */
 static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
-			      const struct rs_agent_view *v, const struct rs_tls_facts *f)
+			      const struct rs_agent_view *v, const struct rs_conn *c)
 {
+	const struct rs_tls_facts *f = rs_conn_facts(&c->info);
 	const struct rs_tls_watch *w = v->tls;
 	struct rs_tls_info info[RS_TLS_PER_PROC];
 	struct rs_gos_info go;
 	char text[512];
+	uint64_t since = 0;
 	bool excluded;
 	size_t n = rs_tls_process(w, p->tgid, info, &excluded);
 
@@ -102,6 +107,10 @@ static const char *why_opaque(struct rs_status *s, const struct rs_proc *p,
 		return "TLS, which --tls-exclude leaves alone";
 	if (rs_gos_process(v->gos, p->tgid, &go) && !go.followed)
 		return "TLS of Go, of a release that is not known yet: plain text is not seen";
+	/* Something was said, and what is there has not read it: the program has another library. */
+	if (c->tls_asked && rs_tls_reading(w, p->tgid, &since) == RS_TLS_READ &&
+	    since <= f->done_ns)
+		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (info[i].state == RS_TLS_HOOKED)
 			return "TLS: its plain text is seen from the next read or write on";
@@ -139,7 +148,7 @@ static const char *why_not(struct rs_status *s, const struct rs_proc *p,
 		undecided += c->l7.phase == RS_L7_DETECT;
 	}
 	if (opaque)
-		return why_opaque(s, p, v, rs_conn_facts(&opaque->info));
+		return why_opaque(s, p, v, opaque);
 	if (known)
 		return "connections were open before; their next request will be seen";
 	return undecided ? "too few bytes yet to know the protocol"

@@ -99,7 +99,7 @@ static void count_tls(struct rs_pipeline *pl, const struct rs_conn *c)
 
 	pl->n.v[fate]++;
 	if (c->proc && fate != RS_C_TLS_READ && fate != RS_C_TLS_SILENT)
-		c->proc->tls_missed++;
+		*(fate == RS_C_TLS_NO_LIBRARY ? &c->proc->tls_unknown : &c->proc->tls_missed) += 1;
 }
 
 void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end, uint64_t ts_ns)

@@ -264,23 +264,33 @@ class Tls(TlsTest):
         # It, and s_client, may have ended before they were looked into.
         self.assertGreaterEqual(fates["no_library"] + fates["late"], 1, fates)
 
-    @can("strip")
     def test_why_not(self):
-        """Who asks why a server has no spans reads it in status: its library has no names."""
-        out, port = self.place.path("nameless"), free_port()
-        done = subprocess.run(["cc", "-O2", "-s", "-DWITH_MBEDTLS", SERVERS + "/tls_small.c", "-o", out, "-Wl,-Bstatic", "-lmbedtls",
-                               "-lmbedx509", "-lmbedcrypto", "-Wl,-Bdynamic"], stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            self.skipTest("mbedTLS's development files are not installed")
-        server = self.place.spawn_server([out, "serve", str(port), self.key, self.cert])
-        agent = self.agent("--port", str(port))
-        self.get("curl", port, "why")
+        """Who asks why a server has no spans reads it in status: its library has no names, also where it has another one that has."""
+        for more, there in ((["-Wl,--as-needed"], False), (["-Wl,--no-as-needed", "-lssl"], True)):
+            out, port = self.place.path(f"nameless{there}"), free_port()
+            done = subprocess.run(["cc", "-O2", "-s", "-DWITH_MBEDTLS", SERVERS + "/tls_small.c", "-o", out, "-Wl,-Bstatic", "-lmbedtls",
+                                   "-lmbedx509", "-lmbedcrypto", "-Wl,-Bdynamic", *more], stderr=subprocess.PIPE, text=True)
+            if done.returncode:
+                self.skipTest("mbedTLS's development files are not installed")
+            server = self.place.spawn_server([out, "serve", str(port), self.key, self.cert])
+            agent = self.agent("--port", str(port), name=f"agent{there}")
 
-        def says():
-            return [p["tls"] for p in agent.status()["processes"] if p["pid"] == server.pid and "no symbols" in p["tls"]]
-        self.assertIn("1 connections were not read", wait_until("the reason in status", says)[0])
-        wait_until("it to be counted", lambda: self.ledger(agent)["tls", "no_library"])
-        agent.stop()
+            def says(what, agent=agent, server=server):
+                return [p[what] for p in agent.status()["processes"] if p["pid"] == server.pid and "no symbols" in p[what]]
+            client = self.place.spawn(["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{port}"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            client.stdin.write(b"GET /open HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.stdin.flush()
+            while client.stdout.readline() != b"hello\n":  # it has been answered
+                self.assertIsNone(client.poll())
+            wait_until("the reason of an open connection", lambda says=says: says("why_not"))
+            client.kill()
+            client.wait()
+            reason = wait_until("the reason of one that has ended", lambda says=says: says("tls"))[0]
+            self.assertIn("1 connections: by a library", reason)
+            self.assertEqual("hooked" in reason, there, reason)
+            self.assertEqual(self.ledger(agent)["tls", "no_library"], 1)
+            agent.stop()
 
     def test_excluding_others(self):
         """With --tls-exclude libraries are attached to each process: what comes too late for that is counted."""

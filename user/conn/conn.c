@@ -126,9 +126,13 @@ static bool asks(const struct rs_conn *c, struct str bytes, const struct rs_ev_d
 {
 	bool client = (ev->dir == RS_DIR_OUT) == (c->role == RS_ROLE_CLIENT);
 	const struct rs_tls_facts *f = rs_conn_facts(&c->info);
+	uint32_t len = ev->len;
 
-	return client && c->role && bytes.len && bytes.ptr[0] == 23 && ev->len > 5 + 2 + 1 + 16 &&
-	       (f->done_ns || f->version == 0x0303);
+	if (!client || !c->role || bytes.len < 5 || bytes.ptr[0] != 23)
+		return false;
+	if (len == 5) /* its header is read by itself */
+		len += (uint32_t)(uint8_t)bytes.ptr[3] << 8 | (uint8_t)bytes.ptr[4];
+	return len > 5 + 2 + 1 + 16 && (f->done_ns || f->version == 0x0303);
 }
 
 bool rs_conn_cipher(struct rs_conns *cs, struct rs_conn *c, const struct rs_ev_data *ev)

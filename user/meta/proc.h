@@ -56,8 +56,8 @@ struct rs_proc {
 	struct rs_facts facts;	  /* what rules ask for; texts in arena */
 	struct rs_list conns;	  /* rs_conn.of_proc: connections it used last */
 	uint64_t plain_bytes;	  /* of TLS, seen */
-	uint32_t
-		tls_missed; /* ended connections whose plain text was not read, or not from the beginning */
+	uint32_t tls_unknown;	  /* ended connections whose TLS was no library's that is known */
+	uint32_t tls_missed;	  /* others that were not read, or not from the beginning */
 
 	struct rs_container_facts c; /* in own_mem */
 	struct rs_attrs own;	     /* what it says of itself, in own_mem */
