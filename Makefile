@@ -89,8 +89,8 @@ TEST_LIB := $(patsubst tests/lib/%.c,$(B)/tests/lib/%.o,$(wildcard tests/lib/*.c
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help run check check-unit check-golden golden-update check-live check-cli bench-capture bench-replay deps deps-test clean fmt check-encoders \
-	fmt-check lint lint-light install FORCE
+# No target is a file, but those with a directory in their names.
+.PHONY: FORCE $(shell sed -n "s/^\([a-z][a-z0-9-]*\):.*/\1/p" Makefile)
 
 all: build/ringspan ## build build/ringspan (default)
 
@@ -168,7 +168,6 @@ $(B)/uring: tests/live/uring.c
 
 check-capture: $(B)/capture_records $(B)/uring ## records captured from real sockets, both backends (root; T=name)
 	$(Q)python3 tests/live/check_capture.py $(B)/capture_records $(T)
-.PHONY: check-capture
 
 $(B)/traffic: tests/vm/traffic.c
 	$(call msg,LINK,$@)
@@ -184,11 +183,9 @@ $(B)/tlstraffic: tests/vm/tlstraffic.c
 
 check-vm: all $(B)/traffic $(B)/caps $(B)/tlstraffic ## the agent on kernels 5.10 to the newest, in emulated machines
 	$(Q)tests/vm/run.sh $(B) $(ARGS) || [ $$? = 77 ]
-.PHONY: check-vm
 
 check-unit: ## unit tests under AddressSanitizer and UBSan, inputs of fuzz targets (T=name: only these); no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=asan run-unit
-.PHONY: run-unit
 # Those of them that have T in their names; all without T.
 pick = $(strip $(foreach t,$(1),$(if $(T),$(if $(findstring $(T),$(notdir $(t))),$(t)),$(t))))
 PICKED := $(call pick,$(UNIT) $(FUZZ:%=$(B)/fuzz/%))
@@ -212,8 +209,6 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(B)/libringspan.a $(TES
 
 check-fuzz: ## every fuzz target for FOR seconds (10), from tests/fuzz/corpus (T=name: only these); no root
 	$(Q)$(MAKE) --no-print-directory CONFIG=fuzz run-fuzz
-fuzz: check-fuzz
-.PHONY: run-fuzz fuzz check-fuzz
 run-fuzz: $(addprefix $(B)/fuzz/,$(call pick,$(FUZZ)))
 	$(Q)for t in $(call pick,$(FUZZ)); do \
 		mkdir -p build/fuzz-corpus/$$t tests/fuzz/regress/$$t; dict=tests/fuzz/dict/$$t.dict; \
@@ -239,24 +234,20 @@ check-encoders: all ## encoders against independent decoders, on random spans (T
 	$(Q)python3 tests/diff/run.py $(T)
 check-arm64: $(B)/bench/encode ## encoders built for arm64 and run by qemu: the same bytes, text as the reference has it; no root
 	$(Q)python3 tests/arm64/run.py $< $(VERSION)
-.PHONY: check-arm64
 check-live: all ## real servers and load, spans compared with the servers' logs (root; T=name: only these)
 	$(Q)python3 tests/live/run.py $(T)
 GO_RELEASES ?= 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.4 1.24.6 1.25.1 1.26.0 1.27.0
 check-go: all ## programs of all releases of Go since 1.18, probes attached and detached 100 times (root, network, minutes)
 	$(Q)RS_GO_RELEASES="$(GO_RELEASES)" python3 tests/live/run.py test_go
-.PHONY: check-go
 bench-capture: all ## what capturing costs a real nginx and wrk (root)
 	$(Q)python3 bench/capture.py $(ARGS)
 
 bench-tls: all $(B)/bench/uprobes ## what plain text of TLS costs nginx and node, beside the naive probes (root)
 	$(Q)python3 bench/tls.py --uprobes $(B)/bench/uprobes $(ARGS)
-.PHONY: bench-tls
 check-tls: all ## programs of TLS libraries, probes attached and detached 100 times during load (root, minutes)
 	$(Q)RS_TLS_TURNS=100 python3 tests/live/run.py test_tls.Tls
 check-rustls: all ## programs with rustls, built by cargo: providers, versions, HTTP/1 and 2 (root, network, minutes)
 	$(Q)RS_RUSTLS=1 python3 tests/live/run.py test_tls_users.Rustls
-.PHONY: check-tls check-rustls
 
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay
@@ -269,29 +260,23 @@ check-alloc: $(B)/bench/replay ## the way from record to bytes allocates nothing
 	$(Q)$(B)/bench/replay 50000
 	$(Q)for e in $$(sed -n 's/^RS_ENCODER(.*"\(.*\)").*/\1/p' encoders/encoders.def); do \
 		echo "== $$e"; $(B)/bench/replay 50000 $$e || exit 1; done
-.PHONY: check-alloc
 bench-http1: $(B)/bench/http1 ## what parsing HTTP/1 and describing its spans costs: ns per message; no root
 	$(Q)$(B)/bench/http1
-.PHONY: bench-http1
 bench-http2: $(B)/bench/http2 ## HTTP/2: ns per header block beside nghttp2's inflater, per stream at 1 to 100 at once; no root
 	$(Q)$(B)/bench/http2
-.PHONY: bench-http2
 bench-active: $(B)/bench/active ## finding a thread's last active request among 1 to 10,000 open ones; no root
 	$(Q)$<
 bench-parents: all ## how many parents are right, wrong or none, per program and concurrency (root)
 	$(Q)python3 bench/parents.py $(ARGS)
 bench-join: all ## two namespaces, two agents, NAT and loss: how many server spans name the right client span (root)
 	$(Q)python3 bench/join.py $(ARGS)
-.PHONY: bench-active bench-parents bench-join
 bench-node: all $(B)/node_load ## 200 traced processes, 10,000 connections, 20,000 requests/s, beside a small case (root; ARGS="--seconds 15")
 	$(Q)python3 bench/node.py $(B)/node_load $(ARGS)
-.PHONY: bench-node
 $(B)/node_load: bench/node_load.c
 	$(call msg,LINK,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -D_GNU_SOURCE $(WARN) -o $@ $<
 bench-spanevents: $(B)/bench/spanevents ## dd-trace-java's span events benchmark: ns, bytes, allocations per trace; no root
 	$(Q)$<
-.PHONY: bench-spanevents
 
 bench-encode: $(B)/bench/encode ## encoders: ns, bytes, instructions per span, times memcpy, allocations (ARGS=…); no root
 	$(Q)python3 bench/encode.py $< time --instructions $(ARGS)
@@ -301,10 +286,8 @@ bench-encode-update: $(B)/bench/encode ## rewrite bench/baseline.tsv; review the
 	$(Q)python3 bench/encode.py $< update $(ARGS)
 bench-encode-peers: $(B)/bench/encode ## encoders beside otlp-transformer, dd-trace, JSON, protobuf and MessagePack libraries, as ratios (ARGS=…); no root
 	$(Q)python3 bench/peers.py $< $(ARGS)
-.PHONY: bench-encode bench-encode-peers bench-encode-update check-instructions
 bench-export: $(B)/bench/export ## spans/s and CPU through encoder, queue and HTTP to a local sink; no root (ARGS=batches)
 	$(Q)$(B)/bench/export $(ARGS)
-.PHONY: bench-export
 $(B)/bench/%: bench/%.c $(B)/libringspan.a
 	$(call msg,BENCH,$<)
 	@mkdir -p $(@D)
@@ -321,7 +304,6 @@ check-diff-http1: $(B)/diff/http1_dump
 	$(Q)$(DIFF_PYTHON) tests/diff/http1.py $(B)/diff/http1_dump
 check-diff-http2: $(B)/diff/http2_sessions
 	$(Q)$< tests/diff/http2/*.jsonl
-.PHONY: check-diff check-diff-http1 check-diff-http2
 
 # Spans through the exporters, for the tests of tests/receivers and for the bench.
 $(B)/feed: tests/receivers/feed.c $(B)/libringspan.a
@@ -333,7 +315,6 @@ check-export: ## exporters against a scripted server that misbehaves: nothing lo
 	$(Q)python3 tests/receivers/check_export.py build/asan/feed $(T)
 check-receivers: $(B)/feed ## exporters against a real Collector, Datadog's test agent, strict Sentry checks (network; T=name)
 	$(Q)python3 tests/receivers/check_receivers.py $(B)/feed $(T)
-.PHONY: check-export check-receivers
 
 # Pods of a node as they come and go, without the agent around it.
 $(B)/follow: tests/k8s/follow.c $(B)/libringspan.a
@@ -346,7 +327,6 @@ check-k8s: ## pods from a stand-in for the API server and kubelet, and all that 
 	$(Q)[ -n "$(T)" ] || python3 tests/k8s/check.py $(B)/follow Much
 check-k8s-names: all ## what spans say of pods of each kind, on a real Kubernetes (root; RINGSPAN_K8S_NODE: its tool's folder)
 	$(Q)tests/k8s/real_node.py
-.PHONY: check-k8s check-k8s-names
 
 lint-light: $(BPF)/ringspan.bpf.c ## layers, banned calls, what nobody uses, what documents name, header self-sufficiency, record padding, BPF for both architectures
 	$(Q)tests/lint/check-layers
@@ -385,7 +365,6 @@ vmlinux: ## generate vmlinux/$(ARCH)/vmlinux.h from a kernel image: IMAGE=vmlinu
 	$(Q)vmlinux/extract-btf $(IMAGE) build/kernel.btf
 	$(Q)$(BPFTOOL) btf dump file build/kernel.btf format c > vmlinux/$(ARCH)/vmlinux.h
 	$(Q)sha256sum vmlinux/$(ARCH)/vmlinux.h
-.PHONY: vmlinux
 
 install: all ## binary, manual page, completion, systemd unit to DESTDIR/PREFIX; /etc/ringspan.yaml if there is none
 	$(Q)install -D -m 755 build/ringspan $(DESTDIR)$(PREFIX)/bin/ringspan
@@ -421,7 +400,6 @@ build/traceagent: $(wildcard tests/deploy/traceagent/* tests/deploy/traceagent/*
 	$(Q)cd tests/deploy/traceagent && go build -trimpath -buildvcs=false -ldflags '-s -w' -o $(CURDIR)/$@ .
 check-containerfile: all ## the Containerfile by buildah, its image compared with `make image` (root, network, minutes)
 	$(Q)tests/deploy/check_containerfile.sh || [ $$? = 77 ]
-.PHONY: check-deploy check-containerfile
 # The image on a real one-node Kubernetes.
 $(B)/app: tests/deploy/app.c
 	$(call msg,LINK,$@)
@@ -429,12 +407,10 @@ $(B)/app: tests/deploy/app.c
 check-k8s-node: $(B)/app ## the image, started by the chart, on a real Kubernetes (root; RINGSPAN_K8S_NODE: its tool's folder)
 	$(Q)$(MAKE) --no-print-directory image IMAGE=localhost/ringspan:check
 	$(Q)tests/deploy/run_k8s.sh build/ringspan-image.tar $(B)/app $(T) || [ $$? = 77 ]
-.PHONY: check-k8s-node
 HELM ?= helm
 manifests: ## deploy/kubernetes/base/ringspan.yaml from the chart (HELM=helm), the seccomp profile from syscalls.def
 	$(Q)deploy/seccomp/render > build/seccomp.json && cp build/seccomp.json deploy/seccomp/ringspan.json
 	$(Q)deploy/kubernetes/render $(HELM) > build/manifests.yaml && cp build/manifests.yaml deploy/kubernetes/base/ringspan.yaml
-.PHONY: image deb manifests
 
 clean: ## remove build/
 	rm -rf build
