@@ -113,7 +113,8 @@ void rs_pl_drop_conn(struct rs_pipeline *pl, struct rs_conn *c, enum rs_xend end
 
 	if (c->info.tls)
 		count_tls(pl, c);
-	rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, rs_pl_message, &f);
+	if (end != RS_XEND_LOST) /* else it may go on, or have gone on: nothing was broken off */
+		rs_l7_close(&c->l7, &pl->l7, RS_CLOSE_ALL, ts_ns, rs_pl_message, &f);
 	rs_pl_end_exchanges(pl, c, NULL, end, ts_ns);
 	rs_trace_conn_gone(&pl->trace, c);
 	rs_l7_release(&c->l7, &pl->l7);
@@ -329,7 +330,10 @@ void rs_pipeline_sweep_end(struct rs_pipeline *pl)
 		if (c->epoch == pl->conns.epoch)
 			continue;
 		pl->n.v[RS_C_CONN_SWEPT]++;
-		rs_pl_drop_conn(pl, c, RS_XEND_CLOSED, c->last_ns);
+		/* The kernel tells of a TCP connection's end: that record is lost, and what was lost beside it is not known. */
+		rs_pl_drop_conn(pl, c,
+				c->info.family == RS_FAMILY_UNIX ? RS_XEND_CLOSED : RS_XEND_LOST,
+				c->last_ns);
 	}
 }
 
