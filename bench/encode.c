@@ -16,9 +16,9 @@
 #include "spans.h"
 
 #define ROTATE	 8 /* batches of the same shape, so that nothing is learnt by heart */
-#define CHUNK_NS 2000000
-#define CHUNKS	 40
-#define WARM_NS	 30000000
+#define CHUNK_NS 1000000
+#define CHUNKS	 16
+#define WARM_NS	 8000000
 
 static struct rs_batch batches[ROTATE];
 static struct rs_bufpool pool;
@@ -81,7 +81,7 @@ static double time_copy(void (*copy)(char *, const char *, size_t), char *to, co
 				copy(to, from, n);
 			calls += 8;
 			end = now();
-		} while (end - start < CHUNK_NS / 2);
+		} while (end - start < CHUNK_NS / 8);
 		if ((double)(end - start) / calls < best)
 			best = (double)(end - start) / calls;
 	}

@@ -11,6 +11,7 @@ check   count, compared with bench/baseline.tsv: more than 10 % above it fails
 update  count, written to bench/baseline.tsv; what has risen by more than 10 % wants a --reason, which is written there, too
 """
 import argparse
+import concurrent.futures
 import os
 import random
 import re
@@ -46,6 +47,12 @@ def count(bench, fmt, workload, spans=100):
     return int(m[1]) / (4 * spans)
 
 
+def count_all(bench, cells):
+    """{cell: instructions per span}; as many at a time as there are processors, which changes no count."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(cells, pool.map(lambda c: count(bench, *c), cells)))
+
+
 def read_baseline():
     """Who made it, and {(format, workload): (instructions, the reason of its last rise)}."""
     made_by, rows = "unknown", {}
@@ -65,7 +72,7 @@ def do_time(args, cells):
         for f, w, n in random.sample(cells, len(cells)):
             out = subprocess.run([args.bench, "time", f, w, str(n)], capture_output=True, text=True, check=True).stdout
             results[f, w, n].append([float(x) for x in out.split("\t")])
-    instructions = {(f, w): count(args.bench, f, w) for f, w, n in cells if n == 100} if args.instructions else {}
+    instructions = count_all(args.bench, [c[:2] for c in cells if c[2] == 100]) if args.instructions else {}
     print(f"{'format':18}{'workload':12}{'spans':>6}{'ns/span':>10}{'median':>10}{'bytes':>10}{'x memcpy':>10}{'instr':>9}{'allocs':>8}")
     allocs = 0
     for c in cells:
@@ -91,8 +98,7 @@ def do_check(args, cells):
         print("0 passed, 0 failed, 1 skipped (instructions)")
         return False
     passed = failed = 0
-    for f, w in cells:
-        n = count(args.bench, f, w)
+    for (f, w), n in count_all(args.bench, cells).items():
         want = base.get((f, w), (None, ""))[0]
         if want is None:
             failed += 1
@@ -109,8 +115,8 @@ def do_check(args, cells):
 def do_update(args, cells):
     made_by, old = read_baseline()
     rows = dict(old) if args.format or args.workload else {}
-    for f, w in cells:
-        n, (before, why) = count(args.bench, f, w), old.get((f, w), (None, ""))
+    for (f, w), n in count_all(args.bench, cells).items():
+        before, why = old.get((f, w), (None, ""))
         if before and n > before * SLACK and made_by == compiler(args.bench):
             if not args.reason:
                 sys.exit(f"{f} {w}: {n:.0f} instructions per span, {before:.0f} before: give --reason \"why that has to be\"")
@@ -131,7 +137,7 @@ def main():
     p.add_argument("what", nargs="?", default="time", choices=["time", "count", "check", "update"])
     p.add_argument("--format", action="append")
     p.add_argument("--workload", action="append")
-    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--reason", help="with update: why a count may be more than 10 %% higher than before")
     p.add_argument("--instructions", action="store_true", help="with time: count them, too (slow)")
     args = p.parse_args()
@@ -139,8 +145,8 @@ def main():
     workloads = args.workload or (listed(args.bench, "workload") if args.what == "time" else GATED)
     cells = [(f, w) for f in formats for w in workloads]
     if args.what == "count":
-        for f, w in cells:
-            print(f"{f}\t{w}\t{count(args.bench, f, w):.0f}")
+        for (f, w), n in count_all(args.bench, cells).items():
+            print(f"{f}\t{w}\t{n:.0f}")
         return False
     return {"time": do_time, "check": do_check, "update": do_update}[args.what](args, cells)
 
