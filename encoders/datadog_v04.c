@@ -352,11 +352,13 @@ static char *begin(void *state, char *p)
 	return rs_mp_array(p, st->map.w.nchunk);
 }
 
-static size_t size(const void *state, const char *p)
+static int check(const void *state, const char *p, size_t max)
 {
 	const struct state *st = state;
 
-	return st->sink.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
+	if (st->sink.err)
+		return st->sink.err;
+	return rs_sink_pos(&st->sink, p) > max ? -EFBIG : 0;
 }
 
 static int open_sinks(struct rs_encoder *e, char **ret_p)
@@ -382,7 +384,7 @@ static const struct dd_writer writer = {
 	.begin = begin,
 	.chunk = put_chunk,
 	.span = put_span,
-	.size = size,
+	.check = check,
 	.close = close_sinks,
 	.abort = abort_sinks,
 };

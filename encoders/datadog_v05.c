@@ -214,13 +214,15 @@ static char *begin(void *state, char *p)
 	return rs_mp_array(p, st->map.w.nchunk);
 }
 
-static size_t size(const void *state, const char *p)
+static int check(const void *state, const char *p, size_t max)
 {
 	const struct state *st = state;
 
-	if (st->sink.err || st->dict.err || st->strings.tab.err)
-		return SIZE_MAX;
-	return rs_sink_pos(&st->sink, p) + rs_sink_pos(&st->dict, st->dp);
+	if (st->sink.err || st->dict.err)
+		return st->sink.err ? st->sink.err : st->dict.err;
+	if (st->strings.tab.err)
+		return st->strings.tab.err;
+	return rs_sink_pos(&st->sink, p) + rs_sink_pos(&st->dict, st->dp) > max ? -EFBIG : 0;
 }
 
 static int open_sinks(struct rs_encoder *e, char **ret_p)
@@ -269,7 +271,7 @@ static const struct dd_writer writer = {
 	.begin = begin,
 	.chunk = put_chunk,
 	.span = put_span,
-	.size = size,
+	.check = check,
 	.close = close_sinks,
 	.abort = abort_sinks,
 };

@@ -375,11 +375,13 @@ static char *begin(void *state, char *p)
 	return dd_common(&st->map) ? put_header(st, p) : NULL;
 }
 
-static size_t size(const void *state, const char *p)
+static int check(const void *state, const char *p, size_t max)
 {
 	const struct state *st = state;
 
-	return st->sink.err || st->strings.tab.err ? SIZE_MAX : rs_sink_pos(&st->sink, p);
+	if (st->sink.err || st->strings.tab.err)
+		return st->sink.err ? st->sink.err : st->strings.tab.err;
+	return rs_sink_pos(&st->sink, p) > max ? -EFBIG : 0;
 }
 
 static int open_sinks(struct rs_encoder *e, char **ret_p)
@@ -405,7 +407,7 @@ static const struct dd_writer writer = {
 	.begin = begin,
 	.chunk = put_chunk,
 	.span = put_span,
-	.size = size,
+	.check = check,
 	.close = close_sinks,
 	.abort = abort_sinks,
 };

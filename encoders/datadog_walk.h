@@ -19,35 +19,37 @@ struct dd_writer {
 	char *(*chunk)(void *state, char *p, const struct rs_chunk *c);
 	/* The span that is mapped. */
 	char *(*span)(void *state, char *p, bool first_of_chunk);
-	/* Bytes until now; SIZE_MAX: they are given up, for want of memory or room. */
-	size_t (*size)(const void *state, const char *p);
+	/* 0, -EFBIG: these are more than max bytes until now, -ENOBUFS or -ENOMEM: they are given up for want of memory. */
+	int (*check)(const void *state, const char *p, size_t max);
 	/* Gives the payload away, or its sinks back. */
 	void (*close)(void *state, char *p, struct rs_payload *out);
 	void (*abort)(void *state);
 };
 
-/* The window's chunks; NULL: too big, or out of memory. */
-static inline __attribute__((always_inline)) char *
-dd_put_window(const struct dd_writer *w, void *state, struct dd_map *m, char *p, size_t max)
+/* The window's chunks, at *p. 0, or what check() says. */
+static inline __attribute__((always_inline)) int
+dd_put_window(const struct dd_writer *w, void *state, struct dd_map *m, char **at, size_t max)
 {
-	p = w->begin(state, p);
-	for (uint32_t i = 0; p && i < m->w.nchunk; i++) {
+	char *p = w->begin(state, *at);
+	int err = p ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < m->w.nchunk; i++) {
 		const struct rs_chunk *c = &m->w.chunk[i];
 		uint32_t j = c->first;
 
 		if (!dd_chunk_begin(m, c))
-			return NULL;
+			return -ENOMEM;
 		p = w->chunk(state, p, c);
 		do {
 			if (j != c->first && !dd_map_span(m, &m->w.item[j]))
-				return NULL;
+				return -ENOMEM;
 			p = w->span(state, p, j == c->first);
 			j = m->w.item[j].next;
 		} while (j != RS_CHUNK_END);
-		if (w->size(state, p) > max)
-			return NULL;
+		err = w->check(state, p, max);
 	}
-	return p;
+	*at = p;
+	return err;
 }
 
 /* The encode function of a version: m is in its state. */
@@ -67,14 +69,16 @@ dd_encode(const struct dd_writer *w, struct dd_map *m, struct rs_encoder *e, str
 		err = w->open(e, &p);
 		if (err)
 			return err;
-		p = dd_put_window(w, e->state, m, p, e->opts.max_payload);
-		if (p && !m->again) {
+		err = dd_put_window(w, e->state, m, &p, e->opts.max_payload);
+		if (!err && !m->again) {
 			w->close(e->state, p, &run->out);
 			rs_chunks_taken(&m->w, run, run->out.len, e->opts.max_payload);
 			return 0;
 		}
 		w->abort(e->state);
-		if (!p && !rs_chunks_less(&m->w, run) && run->done)
+		if (err && err != -EFBIG && m->w.nitem == 1)
+			return err;
+		if (err && !rs_chunks_less(&m->w, run) && run->done)
 			return 0;
 	}
 }

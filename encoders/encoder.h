@@ -56,6 +56,7 @@ struct rs_encode {
 	struct rs_payload out; /* the caller's after the call */
 	uint32_t spans;	       /* encoded, all calls of this run together */
 	uint32_t skipped[RS_SKIP_COUNT];
+	uint64_t mark; /* the encoder's, to know this run by; 0 at first */
 };
 
 struct rs_encoder_opts {

@@ -37,12 +37,8 @@ struct state {
 	struct sentry_units units; /* of the chunk that is being sent */
 	bool transaction;
 
-	/* Where a run stands between calls; it is the same run if all of this agrees. */
-	const struct rs_batch *batch;
-	uint64_t serial;
-	struct rs_cursor at;
-	uint32_t spans;
-	bool active;
+	/* Where the run of that mark stands between calls. */
+	uint64_t mark;
 	uint32_t next_chunk, next_unit;
 	uint32_t planned; /* chunks whose units were made */
 };
@@ -572,6 +568,12 @@ static void fill_in(struct rs_sink *s, size_t end, uint64_t v)
 	memcpy(s->base + end - n, digits, n);
 }
 
+/* Was there no memory for what was written? */
+static bool no_memory(const struct state *st)
+{
+	return st->sink.err && st->sink.err != -EFBIG;
+}
+
 /* Is what was written from offset `from` on, with the end that is missing, too much? */
 static bool too_big(const struct rs_encoder *e, const char *p, size_t from)
 {
@@ -584,7 +586,8 @@ static bool too_big(const struct rs_encoder *e, const char *p, size_t from)
 
 /*
  * The unit's spans as elements of the list that is open, as many as fit; takes them out of u. *n: how many the envelope
- * has. What is too big is left out; in a container, if it is so alone.
+ * has. What is too big is left out; in a container, if it is so alone. Without memory a container ends earlier; where
+ * that cannot be, the error stays.
  */
 static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p, struct sentry_unit *u,
 		       size_t from, uint32_t *n)
@@ -606,6 +609,8 @@ static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p, str
 				++*n;
 				continue;
 			}
+			if (no_memory(st) && (st->transaction || !*n))
+				return p;
 			p = rs_sink_rollback(s, mark);
 			if (*n && !st->transaction)
 				break;
@@ -615,18 +620,26 @@ static char *put_spans(struct rs_encoder *e, struct rs_encode *run, char *p, str
 	return p;
 }
 
-/* The unit's spans, or the first of them, as an envelope: run->out; takes them out of u. How many; 0: none fits. */
-static uint32_t put_envelope(struct rs_encoder *e, struct rs_encode *run, struct sentry_unit *u)
+/*
+ * The unit's spans, or the first of them, as an envelope: run->out; takes them out of u. *ret_n: how many; 0: none fits.
+ * 0 or -errno: no memory, nothing is taken.
+ */
+static int put_envelope(struct rs_encoder *e, struct rs_encode *run, struct sentry_unit *u,
+			uint32_t *ret_n)
 {
 	struct state *st = e->state;
+	const struct sentry_unit all = *u;
+	const uint32_t big = run->skipped[RS_SKIP_TOO_BIG];
 	const struct rs_item *first = &st->w.item[st->units.order[u->first]];
 	struct rs_sink *s = &st->sink;
 	char *p = rs_sink_open(s, e->pool, e->opts.max_payload);
 	size_t count, length, from;
 	uint32_t n = 0;
+	int err;
 
+	*ret_n = 0;
 	if (!p)
-		goto none;
+		return s->err;
 	*p++ = '{';
 	if (st->transaction) {
 		p = put_event_id(p, first->s);
@@ -654,14 +667,26 @@ static uint32_t put_envelope(struct rs_encoder *e, struct rs_encode *run, struct
 	} else {
 		p = RS_LIT(p, "{\"items\":[");
 	}
-	if (too_big(e, p, from))
-		goto none;
+	if (too_big(e, p, from) && !no_memory(st)) {
+		rs_sink_abort(s);
+		run->skipped[RS_SKIP_TOO_BIG] += u->n;
+		u->n = 0;
+		return 0;
+	}
 	if (st->transaction) {
 		n = 1;
 		u->first++;
 		u->n--;
 	}
-	p = put_spans(e, run, p, u, from, &n);
+	if (!no_memory(st))
+		p = put_spans(e, run, p, u, from, &n);
+	if (no_memory(st)) {
+		err = s->err;
+		rs_sink_abort(s);
+		*u = all;
+		run->skipped[RS_SKIP_TOO_BIG] = big;
+		return err;
+	}
 	if (n) {
 		p = RS_LIT(p, "]}");
 		fill_in(s, length, rs_sink_pos(s, p) - from);
@@ -669,27 +694,17 @@ static uint32_t put_envelope(struct rs_encoder *e, struct rs_encode *run, struct
 			fill_in(s, count, n);
 		*p++ = '\n';
 		rs_sink_close(s, p, &run->out);
-		return n;
+		*ret_n = n;
+		return 0;
 	}
 	rs_sink_abort(s);
-	return 0;
-none:
-	rs_sink_abort(s);
-	run->skipped[RS_SKIP_TOO_BIG] += u->n;
-	u->n = 0;
 	return 0;
 }
 
 /* -- chunks into envelopes --------------------------------------------------------------------- */
 
-static bool goes_on(const struct state *st, const struct rs_encode *run)
-{
-	return st->active && st->batch == run->batch && st->serial == run->batch->serial &&
-	       st->spans == run->spans && !memcmp(&st->at, &run->at, sizeof(st->at));
-}
-
-/* The next envelope of the window; false: it has no more. */
-static bool next_envelope(struct rs_encoder *e, struct rs_encode *run)
+/* The next envelope of the window: run->out, empty: it has no more. 0 or -errno: no memory now, call again. */
+static int next_envelope(struct rs_encoder *e, struct rs_encode *run)
 {
 	struct state *st = e->state;
 
@@ -697,22 +712,25 @@ static bool next_envelope(struct rs_encoder *e, struct rs_encode *run)
 		const struct rs_chunk *c = &st->w.chunk[st->next_chunk];
 
 		if (st->planned == st->next_chunk) {
+			if (!sentry_plan(&st->units, &st->w, c, st->transaction))
+				return -ENOMEM;
 			st->planned++;
 			st->next_unit = 0;
-			if (!sentry_plan(&st->units, &st->w, c, st->transaction))
-				run->skipped[RS_SKIP_TOO_BIG] += c->n;
 		}
 		while (st->next_unit < st->units.nunit) {
 			struct sentry_unit *u = &st->units.unit[st->next_unit];
-			uint32_t n = put_envelope(e, run, u);
+			uint32_t n;
+			int err = put_envelope(e, run, u, &n);
 
+			if (err)
+				return err;
 			st->next_unit += !u->n;
 			run->spans += n;
 			if (n)
-				return true;
+				return 0;
 		}
 	}
-	return false;
+	return 0;
 }
 
 static int encode(struct rs_encoder *e, struct rs_encode *run)
@@ -720,21 +738,19 @@ static int encode(struct rs_encoder *e, struct rs_encode *run)
 	struct state *st = e->state;
 
 	for (;;) {
-		if (!goes_on(st, run)) {
-			int err = rs_chunks_collect(&st->w, run);
+		int err;
 
+		if (!run->mark || run->mark != st->mark) {
+			err = rs_chunks_collect(&st->w, run);
 			if (err)
 				return err;
 			st->next_chunk = st->planned = 0;
+			run->mark = ++st->mark;
 		}
-		st->active = next_envelope(e, run);
-		if (st->active) {
-			st->batch = run->batch;
-			st->serial = run->batch->serial;
-			st->at = run->at;
-			st->spans = run->spans;
-			return 0;
-		}
+		err = next_envelope(e, run);
+		if (err || run->out.niov)
+			return err;
+		run->mark = 0;
 		rs_chunks_leave(&st->w, run);
 		if (run->done)
 			return 0;

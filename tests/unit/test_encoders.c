@@ -55,7 +55,7 @@ static void random_spans(void **state)
 		struct rs_encoder *used;
 
 		assert_int_equal(rs_encoder_new(formats[f], &pool, NULL, &used), 0);
-		for (uint64_t seed = 1; seed < 40; seed++) {
+		for (uint64_t seed = 1; seed < 20; seed++) {
 			struct rs_spangen g = { .seed = seed };
 			struct bytes first;
 
@@ -173,6 +173,64 @@ static void no_buffers(void **state)
 				rs_payload_release(&run.out);
 			assert_int_equal(pool.in_use, 0);
 			rs_encoder_free(e);
+			rs_bufpool_release(&pool);
+		}
+	}
+	rs_batch_release(&b);
+}
+
+/* The spans left out are the same as with memory for all. */
+static void same_skips(const struct rs_encode *run, const uint32_t *want)
+{
+	for (int i = 0; i < RS_SKIP_COUNT; i++)
+		assert_int_equal(run->skipped[i], want[i]);
+}
+
+/* All buffers are in use for a while, at any point of a run: it goes on where it was, no span is lost or called too big. */
+static void buffers_come_back(void **state)
+{
+	struct rs_bufpool pool;
+	struct rs_batch b;
+	const char *name;
+
+	(void)state;
+	rs_batch_init(&b, 0);
+	for (size_t k = 0; (name = rs_encoder_name(k)); k++) {
+		for (uint64_t seed = 1; seed < 20; seed++) {
+			struct rs_spangen g = { .seed = seed };
+			struct rs_encode run = { .batch = &b }, free_run = { .batch = &b };
+			struct rs_encoder_opts opts = { .max_payload = 150000 };
+			struct rs_encoder *e;
+			unsigned calls = 0, failed = 0;
+
+			rs_batch_reset(&b);
+			assert_true(rs_spangen_batch(&g, &b, 60));
+			assert_int_equal(rs_bufpool_init(&pool, 0), 0);
+			assert_int_equal(rs_encoder_new(name, &pool, &opts, &e), 0);
+			while (!rs_encode(e, &free_run) && free_run.out.niov)
+				rs_payload_release(&free_run.out);
+			rs_bufpool_trim(&pool);
+			rs_bufpool_trim(&pool);
+			for (;;) {
+				int err;
+
+				/* Every other call finds a pool that gives nothing, or one that does not let grow. */
+				pool.limit = ++calls % 2 ? pool.in_use + (calls % 4 == 1) * 70000
+							 : SIZE_MAX / 2;
+				err = rs_encode(e, &run);
+				assert_true(calls % 2 || !err);
+				failed += err != 0;
+				if (!err && !run.out.niov)
+					break;
+				rs_payload_release(&run.out);
+				rs_bufpool_trim(&pool);
+				rs_bufpool_trim(&pool);
+			}
+			assert_true(failed || !run.spans);
+			assert_int_equal(run.spans, free_run.spans);
+			same_skips(&run, free_run.skipped);
+			rs_encoder_free(e);
+			assert_int_equal(pool.in_use, 0);
 			rs_bufpool_release(&pool);
 		}
 	}
@@ -306,9 +364,13 @@ static void memory_does_not_show(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_spans), cmocka_unit_test(small_messages),
-		cmocka_unit_test(one_message),	cmocka_unit_test(no_buffers),
-		cmocka_unit_test(empty),	cmocka_unit_test(memory_does_not_show),
+		cmocka_unit_test(random_spans),
+		cmocka_unit_test(small_messages),
+		cmocka_unit_test(one_message),
+		cmocka_unit_test(no_buffers),
+		cmocka_unit_test(empty),
+		cmocka_unit_test(memory_does_not_show),
+		cmocka_unit_test(buffers_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
