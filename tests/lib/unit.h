@@ -7,6 +7,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
+
+/* The text holds this part; says both when it does not. */
+#define assert_has(text, part)                                                                     \
+	do {                                                                                       \
+		if (!strstr(text, part))                                                           \
+			fail_msg("no '%s' in:\n%s", part, text);                                   \
+	} while (0)
 
 #endif

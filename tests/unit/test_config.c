@@ -185,7 +185,7 @@ static void test_otel_environment(void **state)
 	assert_int_equal(cfg.otlp_protocol, 1);
 	rs_config_release(&cfg);
 	assert_true(load(&cfg, RS_CMD_run, 1, "--sampler=allways_on") < 0);
-	assert_non_null(strstr(cfg.err, "--sampler: unknown value 'allways_on'"));
+	assert_has(cfg.err, "--sampler: unknown value 'allways_on'");
 	rs_config_release(&cfg);
 	setenv("OTEL_TRACES_SAMPLER", "Always_ON", 1);
 	assert_int_equal(load(&cfg, RS_CMD_run, 0), 0);

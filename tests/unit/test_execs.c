@@ -19,7 +19,7 @@ static void test_found(void **state)
 	rs_execs_note(&x, me, 7, true, true);
 	e = rs_execs_find(&x, me, 7);
 	assert_non_null(e);
-	assert_non_null(strstr(e->exe, "test_execs"));
+	assert_has(e->exe, "test_execs");
 	assert_int_equal(e->uid, geteuid());
 	assert_int_equal(e->cgroup[0], '/');
 	assert_ptr_equal(rs_execs_find(&x, me, 0), e);

@@ -137,7 +137,7 @@ static void test_cut(void **state)
 	/* Within PARAMS: what is there, and the rest of the record is passed over. */
 	drive_cut(&d, TO_SERVER, str_of(ask.b, 420), (uint32_t)ask.n, STR_NONE);
 	assert_true(strncmp(d.text, "> POST /a.php?q=1", 17) == 0);
-	assert_non_null(strstr(d.text, "cut"));
+	assert_has(d.text, "cut");
 	/* In the page: its length is in the records. */
 	drive_again(&d);
 	memset(page, 'x', sizeof(page));
@@ -150,7 +150,7 @@ static void test_cut(void **state)
 	big.n = 0;
 	record(&big, 3, END, 0);
 	drive_send(&d, TO_CLIENT, str_of(big.b, big.n));
-	assert_non_null(strstr(d.text, "< 200\n< end 9000\n"));
+	assert_has(d.text, "< 200\n< end 9000\n");
 	drive_release(&d);
 }
 
@@ -167,7 +167,7 @@ static void test_odd(void **state)
 	b.n = 0;
 	record(&b, 3, END, 0);
 	drive_send(&d, TO_CLIENT, str_of(b.b, b.n));
-	assert_non_null(strstr(d.text, "< end 0 aborted\n"));
+	assert_has(d.text, "< end 0 aborted\n");
 	/* Neither a role nor a length that FastCGI has. */
 	drive_again(&d);
 	b.n = 0;

@@ -717,8 +717,8 @@ static void test_crowd_refused(void **state)
 		refused++;
 	assert_int_equal(refused, limit + more - taken);
 	assert_null(strstr(d.text, "#19 "));
-	assert_non_null(strstr(d.text, "#21 "));
-	assert_non_null(strstr(d.text, "#2247 "));
+	assert_has(d.text, "#21 ");
+	assert_has(d.text, "#2247 ");
 	free(s.w);
 	drive_release(&d);
 }

@@ -21,7 +21,7 @@ static void test_ring_size(void **state)
 		assert_int_equal(rs_kernel_open(&opts, &k, &err), -EINVAL);
 		assert_null(k);
 		assert_false(err.unsupported);
-		assert_non_null(strstr(err.msg, "--ring-size"));
+		assert_has(err.msg, "--ring-size");
 	}
 }
 
@@ -49,7 +49,7 @@ static void test_explain(void **state)
 	assert_string_equal(strchr(err.msg, '\n') ? "two lines" : "one line", "one line");
 	assert_int_equal(rs_kernel_explain(&err, -ENOMEM, "make a ring", ""), -ENOMEM);
 	assert_false(err.unsupported);
-	assert_non_null(strstr(err.msg, "--ring-size"));
+	assert_has(err.msg, "--ring-size");
 }
 
 static void test_features(void **state)

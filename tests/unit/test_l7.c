@@ -362,7 +362,7 @@ static void test_longest_heads(void **state)
 			drive_send(d, TO_SERVER,
 				   str_at(str_of(text, (size_t)(p - text)), at, step));
 		assert_int_equal(d->messages, 2);
-		assert_non_null(strstr(d->text, "a 1.1 host=h\n> end 0\n"));
+		assert_has(d->text, "a 1.1 host=h\n> end 0\n");
 		answer(d, OK2);
 		assert_int_equal(d->messages, 4);
 		assert_null(strstr(d->text, "cut"));
@@ -400,7 +400,7 @@ static void test_longest_heads(void **state)
 	ask(d, " HTTP/1.1\r\n\r\n");
 	answer(d, OK2);
 	assert_int_equal(d->messages, 4);
-	assert_non_null(strstr(d->text, "cut\n> end"));
+	assert_has(d->text, "cut\n> end");
 	ask(d, "GET /2 HTTP/1.1\r\n\r\n");
 	assert_int_equal(d->messages, 6);
 	free(text);
@@ -426,7 +426,7 @@ static void test_deep_pipelines(void **state)
 	for (int i = 0; i < 20; i++)
 		answer(d, i % 2 ? "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" : OK2);
 	assert_int_equal(d->messages, 80);
-	assert_non_null(strstr(d->text, "< 200 1.1 cut\n< end 2 cut\n"));
+	assert_has(d->text, "< 200 1.1 cut\n< end 2 cut\n");
 	assert_int_equal(memcmp(d->text, "< 200 1.1\n< end 2\n< 200 1.1\n< end 0\n", 36), 0);
 }
 

@@ -162,7 +162,7 @@ static void test_nss(void **state)
 	assert_true(rs_tls_marks(e) & 1u << RS_TLS_LIB_nss);
 	assert_int_equal(rs_tls_find(RS_TLS_LIB_nss, e, &p), -EOPNOTSUPP);
 	assert_string_equal(p.name, "nss");
-	assert_non_null(strstr(p.what, "handshakes only"));
+	assert_has(p.what, "handshakes only");
 	rs_elf_close(e);
 	close(fd);
 }

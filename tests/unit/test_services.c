@@ -104,12 +104,6 @@ static char *screen(struct rs_view *v, const char *json)
 	return text;
 }
 
-#define assert_has(text, part)                                                                     \
-	do {                                                                                       \
-		if (!strstr(text, part))                                                           \
-			fail_msg("no '%s' in:\n%s", part, text);                                   \
-	} while (0)
-
 /* The second screen shows the rate and the latencies since the first one, sorted as asked. */
 static void screens_show_what_is_new(void **state)
 {

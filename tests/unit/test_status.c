@@ -81,12 +81,6 @@ static char *render(struct rs_view *v, struct str json)
 	return text;
 }
 
-#define assert_has(text, part)                                                                     \
-	do {                                                                                       \
-		if (!strstr(text, part))                                                           \
-			fail_msg("no '%s' in:\n%s", part, text);                                   \
-	} while (0)
-
 static void test_text(void **state)
 {
 	struct rs_status s;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/utf8.h"
@@ -140,12 +141,12 @@ static void test_without_root(void **state)
 	assert_int_equal(rs_text_tick(f->t, RS_TEXT_HOLD_NS), 0);
 	assert_string_equal(written(f), "");
 	assert_int_equal(rs_text_tick(f->t, RS_TEXT_HOLD_NS + 6), 0);
-	assert_non_null(strstr(written(f), "GET /x"));
+	assert_has(written(f), "GET /x");
 	span(f, "a", 1, 3, 7, RS_KIND_SERVER, 0, 1, "/y", 200);
 	send_batch(f, 7);
 	assert_null(strstr(written(f), "GET /y"));
 	assert_int_equal(rs_text_flush(f->t), 0);
-	assert_non_null(strstr(written(f), "GET /y"));
+	assert_has(written(f), "GET /y");
 	teardown(f);
 }
 
@@ -163,7 +164,7 @@ static void test_asterisk(void **state)
 		((struct rs_attr *)s->attrs.a)[0].val.len = (uint32_t)strlen(rows[i][0]);
 		attr_str(f, s, RS_K_URL_FULL, "http://shop.example");
 		send_batch(f, 1);
-		assert_non_null(strstr(written(f), rows[i][1]));
+		assert_has(written(f), rows[i][1]);
 		teardown(f);
 	}
 }
@@ -236,8 +237,8 @@ static void test_hostile(void **state)
 	s->status_msg = STR("\x7f");
 	send_batch(f, 1);
 	assert_int_equal(lines(written(f)), 2);
-	assert_non_null(strstr(f->out, " ERR  h\\x1bost\n"));
-	assert_non_null(strstr(f->out, "! bad\\x0aline, \\x7f, ev\\x1b]0;x\\x07\n"));
+	assert_has(f->out, " ERR  h\\x1bost\n");
+	assert_has(f->out, "! bad\\x0aline, \\x7f, ev\\x1b]0;x\\x07\n");
 	for (rest = str_c(f->out); rest.len;) {
 		uint32_t cp = 0;
 		size_t n = rs_utf8_decode(rest, &cp);
@@ -287,7 +288,7 @@ static void test_color(void **state)
 	(void)state;
 	span(f, "a", 1, 1, 0, RS_KIND_SERVER, 0, 1, "/a", 503)->status = RS_STATUS_ERROR;
 	send_batch(f, 1);
-	assert_non_null(strstr(written(f), "\033[31m503\033[0m"));
+	assert_has(written(f), "\033[31m503\033[0m");
 	teardown(f);
 }
 
