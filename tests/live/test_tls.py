@@ -196,7 +196,7 @@ class Tls(TlsTest):
         out, port, web = self.place.path(name), free_port(), self.nginx()
         done = subprocess.run(["cc", "-O2", SERVERS + "/tls_small.c", "-o", out, *flags], stderr=subprocess.PIPE, text=True)
         if done.returncode:
-            self.skipTest(f"{name}'s development files are not installed")
+            self.skipTest(f"{name}'s development files are not installed, or others: " + done.stderr.strip().split("\n")[-1][:100])
         server = self.place.spawn_server([out, "serve", str(port), self.key, self.cert])
         agent = self.agent("--port", str(port), "--port", str(web))
         self.get("curl", port, "curl")
