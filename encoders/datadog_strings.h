@@ -25,6 +25,27 @@ struct dd_strings {
 	} tags[DD_TAGS];
 };
 
+/* With the map whose keys it numbers; v1: as dd_map_init() has it. 0, or -errno and nothing is held. */
+static inline int dd_strings_init(struct dd_strings *t, struct dd_map *m, bool v1,
+				  size_t max_payload)
+{
+	int err = dd_map_init(m, v1, max_payload);
+
+	t->keys = &m->keys;
+	if (err)
+		return err;
+	err = rs_strtab_init(&t->tab);
+	if (err)
+		dd_map_release(m);
+	return err;
+}
+
+static inline void dd_strings_release(struct dd_strings *t, struct dd_map *m)
+{
+	dd_map_release(m);
+	rs_strtab_release(&t->tab);
+}
+
 /* A new payload. Numbers start at 0. */
 static inline void dd_strings_begin(struct dd_strings *t)
 {

@@ -421,22 +421,14 @@ static void release(struct rs_encoder *e)
 {
 	struct state *st = e->state;
 
-	dd_map_release(&st->map);
-	rs_strtab_release(&st->strings.tab);
+	dd_strings_release(&st->strings, &st->map);
 }
 
 static int init(struct rs_encoder *e)
 {
 	struct state *st = e->state;
-	int err = dd_map_init(&st->map, true, e->opts.max_payload);
 
-	st->strings.keys = &st->map.keys;
-	if (err)
-		return err;
-	err = rs_strtab_init(&st->strings.tab);
-	if (err)
-		dd_map_release(&st->map);
-	return err;
+	return dd_strings_init(&st->strings, &st->map, true, e->opts.max_payload);
 }
 
 RS_ENCODER_OPS(datadog_v1) = {
