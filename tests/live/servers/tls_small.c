@@ -40,7 +40,8 @@ static void set_up(int server, const char *key, const char *cert)
 	mbedtls_ssl_config_defaults(&config, server ? MBEDTLS_SSL_IS_SERVER : MBEDTLS_SSL_IS_CLIENT,
 				    MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
 #if MBEDTLS_VERSION_MAJOR >= 3
-	mbedtls_ssl_conf_max_tls_version(&config, MBEDTLS_SSL_VERSION_TLS1_2); /* 1.3 wants more to be set up */
+	mbedtls_ssl_conf_max_tls_version(
+		&config, MBEDTLS_SSL_VERSION_TLS1_2); /* 1.3 wants more to be set up */
 #endif
 	mbedtls_ssl_conf_authmode(&config, MBEDTLS_SSL_VERIFY_NONE);
 	mbedtls_ssl_conf_rng(&config, mbedtls_ctr_drbg_random, &drbg);
@@ -49,7 +50,8 @@ static void set_up(int server, const char *key, const char *cert)
 	mbedtls_x509_crt_init(&crt);
 	mbedtls_pk_init(&pk);
 #if MBEDTLS_VERSION_MAJOR >= 3
-	if (mbedtls_x509_crt_parse_file(&crt, cert) || mbedtls_pk_parse_keyfile(&pk, key, NULL, mbedtls_ctr_drbg_random, &drbg))
+	if (mbedtls_x509_crt_parse_file(&crt, cert) ||
+	    mbedtls_pk_parse_keyfile(&pk, key, NULL, mbedtls_ctr_drbg_random, &drbg))
 #else
 	if (mbedtls_x509_crt_parse_file(&crt, cert) || mbedtls_pk_parse_keyfile(&pk, key, NULL))
 #endif
