@@ -259,7 +259,7 @@ bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns p
 check-alloc: $(B)/bench/replay ## the way from record to bytes allocates nothing after warm-up; no root
 	$(Q)$(B)/bench/replay 50000
 	$(Q)for e in $$(sed -n 's/^RS_ENCODER(.*"\(.*\)").*/\1/p' encoders/encoders.def); do \
-		echo "== $$e"; $(B)/bench/replay 50000 $$e || exit 1; done
+		echo "== $$e"; $(B)/bench/replay 50000 $$e 640 40 || exit 1; done
 bench-http1: $(B)/bench/http1 ## what parsing HTTP/1 and describing its spans costs: ns per message; no root
 	$(Q)$(B)/bench/http1
 bench-http2: $(B)/bench/http2 ## HTTP/2: ns per header block beside nghttp2's inflater, per stream at 1 to 100 at once; no root
