@@ -214,6 +214,17 @@ static inline enum rs_took rs_span_took(const struct rs_encoder *e, struct rs_en
 	return RS_TOOK_NOT;
 }
 
+/* The next span comes into the cache: a batch is larger than that, and a busy node's has its spans in no order. */
+static inline void rs_span_ahead(const struct rs_cursor *at)
+{
+	const struct rs_span *next = at->span->next;
+
+	if (!next && at->rs->next && at->rs->next->first)
+		next = at->rs->next->first->first;
+	for (size_t i = 0; next && i < 1024; i += 64)
+		__builtin_prefetch((const char *)next + i);
+}
+
 /*
  * The spans of a scope until the message is full; `put` writes one, and is inlined. n: spans in the message.
  * For protocols that send spans as they stand in the batch; by trace: chunks.h.
@@ -229,6 +240,7 @@ rs_put_spans(struct rs_encoder *e, struct rs_encode *run, struct rs_sink *s, cha
 		enum rs_skip skip = rs_span_check(at.span);
 		size_t mark = rs_sink_pos(s, p);
 
+		rs_span_ahead(&at);
 		if (__builtin_expect(skip != RS_SKIP_NONE, 0)) {
 			run->skipped[skip]++;
 			continue;
