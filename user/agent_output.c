@@ -2,6 +2,7 @@
 #include "agent_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -37,12 +38,15 @@ static void on_rate(void *arg, struct str service, struct str env, double rate)
 static int open_recording(struct rs_agent *a)
 {
 	const char *path = a->cfg->output;
+	int fd;
 
 	if (!path) {
 		rs_error("record: where to? give -o FILE");
 		return RS_EXIT_USAGE;
 	}
-	a->record = fopen(path, "wbe");
+	fd = rs_out_path(path, O_TRUNC, 0644);
+	errno = fd < 0 ? -fd : 0;
+	a->record = fd < 0 ? NULL : fdopen(fd, "wb");
 	if (!a->record || rs_tev_write_header(a->record, rs_clock_wall_offset())) {
 		rs_error("cannot write %s: %s", path, strerror(errno));
 		return RS_EXIT_FAILED;

@@ -220,6 +220,15 @@ def test_full_disk():
         expect(ringspan("version", stdout=full).returncode == 1, "version: a full disk is no success")
 
 
+def test_pipe_without_reader():
+    """Said at once: a wait for a reader could not be ended by a signal."""
+    needs_capture()
+    with Dir() as d:
+        os.mkfifo(d("pipe"))
+        for command in (("trace", "-o", d("pipe")), ("record", "-o", d("pipe")), ("run", "--exporter", "file=" + d("pipe"))):
+            fails(ringspan(*command, "--socket", d("s")), 1, d("pipe"), "Broken pipe")
+
+
 def test_closed_stdout():
     with Dir() as d:
         script = d("s.jsonl", SCRIPT)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "export/exporter.h"
+#include "export/out.h"
 
 struct file {
 	int fd;
@@ -29,9 +30,9 @@ static int open_path(struct rs_exporter *e)
 	struct file *f = e->state;
 	struct stat st;
 
-	f->fd = open(e->target, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+	f->fd = rs_out_path(e->target, O_APPEND, 0640);
 	if (f->fd < 0)
-		return -errno;
+		return f->fd;
 	if (fstat(f->fd, &st))
 		return -errno;
 	f->size = (uint64_t)st.st_size;

@@ -63,6 +63,21 @@ static bool known_format(const char *format)
 	return !strcmp(format, "text");
 }
 
+int rs_out_path(const char *path, int flags, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags, mode);
+
+	if (fd < 0)
+		return errno == ENXIO ? -EPIPE : -errno;
+	if (fcntl(fd, F_SETFL, flags & O_APPEND)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
 int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append,
 		enum rs_color color, struct rs_counters *n, char *err, size_t err_len)
 {
@@ -80,11 +95,10 @@ int rs_out_open(struct rs_out *o, const char *format, const char *path, bool app
 		return rc;
 	}
 	if (path && strcmp(path, "-")) {
-		o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : O_TRUNC),
-			     0644);
+		o->fd = rs_out_path(path, append ? O_APPEND : O_TRUNC, 0644);
 		if (o->fd < 0) {
-			rc = -errno;
-			snprintf(err, err_len, "cannot write %s: %s", path, strerror(errno));
+			rc = o->fd;
+			snprintf(err, err_len, "cannot write %s: %s", path, strerror(-rc));
 			o->fd = STDOUT_FILENO;
 			rs_out_close(o);
 			return rc == -ENOENT ? -ENOTDIR : rc;

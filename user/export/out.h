@@ -10,6 +10,8 @@
 #ifndef RS_EXPORT_OUT_H
 #define RS_EXPORT_OUT_H
 
+#include <sys/types.h>
+
 #include "base/counters.h"
 #include "base/term.h"
 #include "encoder.h"
@@ -36,6 +38,10 @@ struct rs_out {
  * (append) or written anew. 0, or -errno with a line in err; -ENOENT is an unknown format. */
 int rs_out_open(struct rs_out *o, const char *format, const char *path, bool append,
 		enum rs_color color, struct rs_counters *n, char *err, size_t err_len);
+
+/* Opens for writing what may not be there yet; flags are O_APPEND or O_TRUNC. A named pipe that nobody reads is -EPIPE: while
+ * we waited for a reader no signal would end us, as the loop has them blocked. A descriptor, or -errno. */
+int rs_out_path(const char *path, int flags, mode_t mode);
 
 /* Writes the batch. 0 or -errno (also in o->err). */
 int rs_out_batch(struct rs_out *o, const struct rs_batch *b);
