@@ -238,16 +238,16 @@ check-live: all ## real servers and load, spans compared with the servers' logs 
 	$(Q)python3 tests/live/run.py $(T)
 GO_RELEASES ?= 1.18.10 1.19.13 1.20.14 1.21.13 1.22.12 1.23.4 1.24.6 1.25.1 1.26.0 1.27.0
 check-go: all ## programs of all releases of Go since 1.18, probes attached and detached 100 times (root, network, minutes)
-	$(Q)RS_GO_RELEASES="$(GO_RELEASES)" python3 tests/live/run.py test_go
+	$(Q)RS_TEST_SECONDS=3600 RS_GO_RELEASES="$(GO_RELEASES)" python3 tests/live/run.py test_go
 bench-capture: all ## what capturing costs a real nginx and wrk (root)
 	$(Q)python3 bench/capture.py $(ARGS)
 
 bench-tls: all $(B)/bench/uprobes ## what plain text of TLS costs nginx and node, beside the naive probes (root)
 	$(Q)python3 bench/tls.py --uprobes $(B)/bench/uprobes $(ARGS)
 check-tls: all ## programs of TLS libraries, probes attached and detached 100 times during load (root, minutes)
-	$(Q)RS_TLS_TURNS=100 python3 tests/live/run.py test_tls.Tls
+	$(Q)RS_TEST_SECONDS=3600 RS_TLS_TURNS=100 python3 tests/live/run.py test_tls.Tls
 check-rustls: all ## programs with rustls, built by cargo: providers, versions, HTTP/1 and 2 (root, network, minutes)
-	$(Q)RS_RUSTLS=1 python3 tests/live/run.py test_tls_users.Rustls
+	$(Q)RS_TEST_SECONDS=3600 RS_RUSTLS=1 python3 tests/live/run.py test_tls_users.Rustls
 
 bench-replay: $(B)/bench/replay ## records through the user-space pipeline: ns per request, allocations; no root
 	$(Q)$(B)/bench/replay

@@ -23,7 +23,8 @@ import traceback
 import unittest
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
-LIMIT = 420  # seconds: a test that hangs is a test that failed, not a suite that never ends
+# Seconds: a test that hangs is a test that failed, not a suite that never ends. (More for those that fetch and build.)
+LIMIT = int(os.environ.get("RS_TEST_SECONDS", "420"))
 MANY = 8  # failed tests: more are no accident, and not tried again
 
 
