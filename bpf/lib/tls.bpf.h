@@ -59,7 +59,7 @@ struct rs_tls_sealed {
 
 /* What a thread did last with TLS records, by enum rs_ev_dir. */
 struct rs_tls_thread {
-	__u64 conn[2];
+	__u64 conn[2]; /* 0: none, or one that is not followed */
 	__u64 out_ns;  /* time of the first send of the call under way */
 	__u32 seq[2];  /* TCP sequence number of the first transfer since the mark, or 0 */
 	__u32 n[2];    /* transfers so far */
@@ -242,6 +242,18 @@ static __noinline void rs_tls_note(struct rs_conn *c, struct rs_scratch *s, __u3
 			t->out_ns = bpf_ktime_get_ns();
 	}
 	t->n[dir]++;
+}
+
+/* The thread moved bytes of a connection that is not followed: the plain text that comes next can be that one's. */
+static __always_inline void rs_tls_elsewhere(__u32 tid)
+{
+	struct rs_tls_thread *t = rs_cfg.tls ? bpf_map_lookup_elem(&rs_tls_threads, &tid) : NULL;
+
+	if (!t)
+		return;
+	t->conn[RS_DIR_IN] = t->conn[RS_DIR_OUT] = 0;
+	t->last_buf = t->record = t->record_end = t->opened = 0;
+	t->sealed.kind = RS_SEALED_NOTHING;
 }
 
 /*

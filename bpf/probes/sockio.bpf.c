@@ -150,6 +150,7 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	if (!rs_wanted(c, tgid, sk, kind)) {
 		if (c) /* another process's connection too: its offsets go on */
 			rs_take(&c->off[dir], ret, true);
+		rs_tls_elsewhere(tid);
 		return;
 	}
 	rs_count(RS_N_SEGMENTS);

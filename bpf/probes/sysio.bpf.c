@@ -158,6 +158,7 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	if (!rs_wanted(c, tgid, sk, sort)) {
 		if (c)
 			rs_take(&c->off[seg.dir & 1], seg.len, fetch);
+		rs_tls_elsewhere(tid);
 		return;
 	}
 	if (!c && seg.len)

@@ -440,6 +440,18 @@ class Tls(TlsTest):
             c.close()
             self.assertEqual(len(agent.stop()), 0)
 
+    def test_left_out(self):
+        """Connections that no --port is about, on the same thread: their text is not taken for another's."""
+        web, port = self.nginx(), self.script("serve")
+        agent = self.agent("--port", str(web))
+        for how in ("turns", "turns-aio"):
+            client = self.place.spawn([sys.executable, SERVERS + "/tls.py", how, f"{web},{port}", str(COUNT), how + "."])
+            self.assertEqual(client.wait(60 * SLOW), 0)
+        spans = agent.stop()
+        for how in ("turns.", "turns-aio."):
+            want = {k: n for k, n in wants(how).items() if int(k[1].split(".")[1]) % 2 == 0}
+            self.assert_same(spans.where(CLIENT, None, "/" + how).triples(), collections.Counter(want), how)
+
     def test_rule(self):
         """A rule's own word on TLS, for both ends of a port's connections."""
         read, left = self.script("serve"), self.script("serve")

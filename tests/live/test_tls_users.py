@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS of what programs bring with them: Python's packages, older OpenSSL, BoringSSL, rustls. Fetched once below build/live."""
+import collections
 import glob
 import os
 import re
@@ -10,7 +11,7 @@ import tarfile
 import unittest
 import zipfile
 
-from harness import SERVER, SERVERS, SLOW, TOP, free_port, wait_until
+from harness import CLIENT, SERVER, SERVERS, SLOW, TOP, free_port, wait_until
 from test_tls import COUNT, TlsTest, wants
 
 CACHE = os.path.join(TOP, "build", "live")
@@ -157,6 +158,17 @@ class Rustls(Brought):
         for prefix in ways:
             self.assert_same(spans.where(SERVER, {server.pid}, "/" + prefix).triples(), wants(prefix), prefix)
         self.assertEqual({name: n for name, n in losses.items() if not name.startswith("tls.")}, {}, "the agent lost records or spans")
+
+    def test_left_out(self):
+        """Connections that no --port is about, on the same thread: their text is not taken for another's."""
+        peer, port, web = self.build("ring", "release"), free_port(), self.nginx()
+        self.wait_for(port, self.place.spawn_server([peer, "serve", str(port), self.key, self.cert]))
+        agent = self.agent("--port", str(web))
+        client = self.warm(agent, [peer, "turns", f"{web},{port}", str(COUNT), "turn"], "rustls-peer")
+        self.go(client)
+        asked = agent.stop().where(CLIENT, {client.pid}, "/turn").triples()
+        want = {k: n for k, n in wants("turn").items() if int(k[1][len("/turn"):]) % 2 == 0}
+        self.assert_same(asked, collections.Counter(want), "what was asked of the port")
 
     def test_ring(self):
         self.one("ring", "release")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTPS in Python's two ways: over the socket (ssl.SSLSocket), and through memory (asyncio).
 
-tls.py serve|serve-aio PORT KEY CERT; tls.py get|get-aio PORT COUNT PREFIX PARALLEL
+tls.py serve|serve-aio PORT KEY CERT; tls.py get|get-aio PORT COUNT PREFIX PARALLEL; tls.py turns|turns-aio PORT,PORT COUNT PREFIX: a
+connection each, to one port and the other in turn
 """
 import asyncio
 import http.client
@@ -42,12 +43,12 @@ async def serve_aio(port, context):
     await server.serve_forever()
 
 
-async def get_aio(port, count, prefix, parallel):
+async def get_aio(port, numbers, prefix, parallel):
     context = ssl._create_unverified_context()
 
     async def one(start):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
-        for i in range(start, count, parallel):
+        for i in numbers[start::parallel]:
             writer.write(f"GET /{prefix}{i} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200"), head
@@ -56,6 +57,16 @@ async def get_aio(port, count, prefix, parallel):
         writer.close()
 
     await asyncio.gather(*(one(i) for i in range(parallel)))
+
+
+def get(port, numbers, prefix):
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
+    for i in numbers:
+        connection.request("GET", f"/{prefix}{i}")
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 200
+    connection.close()
 
 
 def main():
@@ -69,16 +80,16 @@ def main():
         server.socket = context.wrap_socket(server.socket, server_side=True)
         print("listens", flush=True)
         server.serve_forever()
-    count, prefix, parallel = int(rest[0]), rest[1], int(rest[2])
-    if how == "get-aio":
-        asyncio.run(get_aio(int(port), count, prefix, parallel))
-        return
-    connection = http.client.HTTPSConnection("127.0.0.1", int(port), context=ssl._create_unverified_context())
-    for i in range(count):
-        connection.request("GET", f"/{prefix}{i}")
-        response = connection.getresponse()
-        response.read()
-        assert response.status == 200
+    numbers, prefix = range(int(rest[0])), rest[1]
+    if how.startswith("turns"):
+        ports = port.split(",")
+        for i in numbers:
+            at = int(ports[i % len(ports)])
+            asyncio.run(get_aio(at, [i], prefix, 1)) if how == "turns-aio" else get(at, [i], prefix)
+    elif how == "get-aio":
+        asyncio.run(get_aio(int(port), numbers, prefix, int(rest[2])))
+    else:
+        get(int(port), numbers, prefix)
 
 
 main()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! HTTPS by rustls: `serve PORT KEY CERT` (HTTP/1 and 2, hyper), `get PORT COUNT PREFIX` (HTTP/1, hyper: four connections at
-//! once), `std PORT COUNT PREFIX` (HTTP/1, threads and rustls::Stream). GET /big/… is answered with 100,000 bytes. Clients first ask
-//! for /warm, on a connection each, as often as a line is read, until the line is "go".
+//! once), `std PORT COUNT PREFIX` (HTTP/1, threads and rustls::Stream), `turns PORT,PORT COUNT PREFIX` (the same, on a connection each, of one
+//! port and the other in turn). GET /big/… is answered with 100,000 bytes. Clients first ask for /warm, on a connection each, as often as a
+//! line is read, until the line is "go".
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
@@ -113,7 +114,8 @@ fn warm(mut ask: impl FnMut(Vec<String>)) {
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let port: u16 = args[2].parse().unwrap();
+    let ports: Vec<u16> = args[2].split(',').map(|p| p.parse().unwrap()).collect();
+    let port = ports[0];
     provider::default_provider().install_default().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     if args[1] == "serve" {
@@ -123,6 +125,10 @@ fn main() {
     if args[1] == "std" {
         warm(|p| get_std(port, p));
         return get_std(port, paths);
+    }
+    if args[1] == "turns" {
+        warm(|p| get_std(port, p));
+        return paths.into_iter().zip(ports.iter().cycle()).for_each(|(path, port)| get_std(*port, vec![path]));
     }
     warm(|p| runtime.block_on(get(port, p)));
     runtime.block_on(async {
