@@ -3,6 +3,7 @@
  * otlp_json — opentelemetry-proto 1.x TracesData in OTLP's JSON mapping: hex ids, 64-bit integers as
  * strings, enums as integers, fields with default values left out, members of AnyValue always written.
  */
+#include "groups.h"
 #include "memo.h"
 #include "wire_json.h"
 
@@ -322,20 +323,21 @@ static char *put_resource(struct rs_sink *s, struct rs_memo *memo, char *p,
 }
 
 /* {"resource":{…},"scopeSpans":[ */
-static char *open_resource(struct state *st, char *p, const struct rs_resource_spans *rs)
+static inline char *open_resource(struct rs_encoder *e, char *p, const struct rs_resource_spans *rs)
 {
-	struct rs_sink *s = &st->sink;
+	struct state *st = e->state;
 
-	p = rs_sink_need(s, p, 0);
+	p = rs_sink_need(&st->sink, p, 0);
 	*p++ = '{';
 	if (!rs->no_resource)
-		p = put_resource(s, &st->resources, p, &rs->resource);
+		p = put_resource(&st->sink, &st->resources, p, &rs->resource);
 	return RS_LIT(p, "\"scopeSpans\":[");
 }
 
 /* {"scope":{…},"spans":[ */
-static char *open_scope(struct rs_sink *s, char *p, const struct rs_scope_spans *ss)
+static inline char *open_scope(struct rs_encoder *e, char *p, const struct rs_scope_spans *ss)
 {
+	struct rs_sink *s = &((struct state *)e->state)->sink;
 	size_t at;
 
 	p = rs_sink_need(s, p, 0);
@@ -353,12 +355,25 @@ static char *open_scope(struct rs_sink *s, char *p, const struct rs_scope_spans 
 }
 
 /* ],"schemaUrl":"…"} — the end of a scope or resource. */
-static char *close_group(struct rs_sink *s, char *p, struct str schema_url)
+static char *close_group(struct rs_encoder *e, char *p, struct str schema_url)
 {
+	struct rs_sink *s = &((struct state *)e->state)->sink;
+
 	p = rs_sink_need(s, p, 0);
 	p = close_list(p);
 	p = TEXT_FIELD(s, p, "schemaUrl", schema_url);
 	return RS_LIT(p, "},");
+}
+
+static inline char *close_scope(struct rs_encoder *e, char *p, const struct rs_scope_spans *ss)
+{
+	return close_group(e, p, ss->schema_url);
+}
+
+static inline char *close_resource(struct rs_encoder *e, char *p,
+				   const struct rs_resource_spans *rs)
+{
+	return close_group(e, p, rs->schema_url);
 }
 
 static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
@@ -368,43 +383,24 @@ static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_curso
 	return put_span(&st->sink, p, at->span, &st->second);
 }
 
+static const struct rs_groups groups = { open_resource, close_resource, open_scope, close_scope,
+					 put_one };
+
 static int encode(struct rs_encoder *e, struct rs_encode *run)
 {
-	struct state *st = e->state;
-	struct rs_sink *s = &st->sink;
+	struct rs_sink *s = &((struct state *)e->state)->sink;
 	char *p = rs_sink_open(s, e->pool, e->opts.max_payload);
+	const struct rs_encode was = *run;
 	bool full = false;
 	uint32_t n = 0;
 
 	if (!p)
 		return s->err;
 	p = RS_LIT(p, "{\"resourceSpans\":[");
-	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full;
-	     rs = rs->next) {
-		p = open_resource(st, p, rs);
-		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
-		     ss = ss->next) {
-			p = open_scope(s, p, ss);
-			if (s->err)
-				goto fail;
-			p = rs_put_spans(e, run, s, p, rs, ss, &n, &full, put_one);
-			p = close_group(s, p, ss->schema_url);
-		}
-		p = close_group(s, p, rs->schema_url);
-	}
+	p = rs_put_groups(e, run, s, p, &n, &full, &groups);
 	p = close_list(p);
 	*p++ = '}';
-	if (s->err || (full && !n))
-		goto fail;
-	run->done = !full;
-	if (n || !run->batch->nspans)
-		rs_sink_close(s, p, &run->out);
-	else
-		rs_sink_abort(s);
-	return 0;
-fail:
-	rs_sink_abort(s);
-	return s->err ? s->err : -ENOBUFS;
+	return rs_end_groups(run, &was, s, p, n, full);
 }
 
 static int init(struct rs_encoder *e)

@@ -5,6 +5,7 @@
  *
  * Field numbers stand beside the tags: common.proto, resource.proto and trace.proto of opentelemetry/proto.
  */
+#include "groups.h"
 #include "memo.h"
 #include "wire_pb.h"
 
@@ -27,6 +28,7 @@ enum kind {
 struct state {
 	struct rs_sink sink;
 	uint8_t width[KIND_COUNT];
+	struct rs_pb_msg rs, ss; /* the resource's and the scope's that are open */
 	struct rs_memo resources;
 };
 
@@ -324,14 +326,6 @@ static inline char *put_span(const struct ctx *c, char *p, const struct rs_span 
 	return CLOSE(c, p, KIND_SPAN, &m);
 }
 
-static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
-{
-	struct state *st = e->state;
-	const struct ctx c = { &st->sink, st->width };
-
-	return put_span(&c, p, at->span);
-}
-
 static char *put_resource(const struct ctx *c, struct rs_memo *memo, char *p,
 			  const struct rs_resource_spans *rs)
 {
@@ -364,49 +358,68 @@ static char *put_scope(const struct ctx *c, char *p, const struct rs_scope_spans
 	return CLOSE(c, p, KIND_SCOPE, &m);
 }
 
-static int encode(struct rs_encoder *e, struct rs_encode *run)
+static inline char *open_resource(struct rs_encoder *e, char *p, const struct rs_resource_spans *rs)
 {
 	struct state *st = e->state;
-	struct ctx c = { &st->sink, st->width };
-	struct rs_pb_msg rs_msg, ss_msg;
-	char *p = rs_sink_open(c.s, e->pool, e->opts.max_payload);
+	const struct ctx c = { &st->sink, st->width };
+
+	p = rs_sink_need(c.s, p, 0);
+	p = OPEN(&c, p, 1, KIND_RESOURCE_SPANS, &st->rs);
+	return put_resource(&c, &st->resources, p, rs);
+}
+
+static inline char *open_scope(struct rs_encoder *e, char *p, const struct rs_scope_spans *ss)
+{
+	struct state *st = e->state;
+	const struct ctx c = { &st->sink, st->width };
+
+	p = rs_sink_need(c.s, p, 0);
+	p = OPEN(&c, p, 2, KIND_SCOPE_SPANS, &st->ss);
+	return put_scope(&c, p, ss);
+}
+
+static inline char *put_one(struct rs_encoder *e, char *p, const struct rs_cursor *at)
+{
+	struct state *st = e->state;
+	const struct ctx c = { &st->sink, st->width };
+
+	return put_span(&c, p, at->span);
+}
+
+static inline char *close_scope(struct rs_encoder *e, char *p, const struct rs_scope_spans *ss)
+{
+	struct state *st = e->state;
+	const struct ctx c = { &st->sink, st->width };
+
+	p = put_text(&c, rs_sink_need(c.s, p, 0), 3, ss->schema_url);
+	return CLOSE(&c, p, KIND_SCOPE_SPANS, &st->ss);
+}
+
+static inline char *close_resource(struct rs_encoder *e, char *p,
+				   const struct rs_resource_spans *rs)
+{
+	struct state *st = e->state;
+	const struct ctx c = { &st->sink, st->width };
+
+	p = put_text(&c, rs_sink_need(c.s, p, 0), 3, rs->schema_url);
+	return CLOSE(&c, p, KIND_RESOURCE_SPANS, &st->rs);
+}
+
+static const struct rs_groups groups = { open_resource, close_resource, open_scope, close_scope,
+					 put_one };
+
+static int encode(struct rs_encoder *e, struct rs_encode *run)
+{
+	struct rs_sink *s = &((struct state *)e->state)->sink;
+	char *p = rs_sink_open(s, e->pool, e->opts.max_payload);
+	const struct rs_encode was = *run;
 	bool full = false;
 	uint32_t n = 0;
 
 	if (!p)
-		return c.s->err;
-	for (const struct rs_resource_spans *rs = rs_first_resource(run); rs && !full;
-	     rs = rs->next) {
-		p = rs_sink_need(c.s, p, 0);
-		p = OPEN(&c, p, 1, KIND_RESOURCE_SPANS, &rs_msg);
-		p = put_resource(&c, &st->resources, p, rs);
-		for (const struct rs_scope_spans *ss = rs_first_scope(run, rs); ss && !full;
-		     ss = ss->next) {
-			p = rs_sink_need(c.s, p, 0);
-			p = OPEN(&c, p, 2, KIND_SCOPE_SPANS, &ss_msg);
-			p = put_scope(&c, p, ss);
-			if (c.s->err)
-				goto fail;
-			p = rs_put_spans(e, run, c.s, p, rs, ss, &n, &full, put_one);
-			p = rs_sink_need(c.s, p, 0);
-			p = put_text(&c, p, 3, ss->schema_url);
-			p = CLOSE(&c, p, KIND_SCOPE_SPANS, &ss_msg);
-		}
-		p = rs_sink_need(c.s, p, 0);
-		p = put_text(&c, p, 3, rs->schema_url);
-		p = CLOSE(&c, p, KIND_RESOURCE_SPANS, &rs_msg);
-	}
-	if (c.s->err || (full && !n))
-		goto fail;
-	run->done = !full;
-	if (n || !run->batch->nspans)
-		rs_sink_close(c.s, p, &run->out);
-	else
-		rs_sink_abort(c.s);
-	return 0;
-fail:
-	rs_sink_abort(c.s);
-	return c.s->err ? c.s->err : -ENOBUFS;
+		return s->err;
+	p = rs_put_groups(e, run, s, p, &n, &full, &groups);
+	return rs_end_groups(run, &was, s, p, n, full);
 }
 
 static int init(struct rs_encoder *e)

@@ -463,6 +463,105 @@ static int teardown(void **st)
 	return 0;
 }
 
+/* A resource and a scope with n spans; `len` bytes in one of the places where their heads can be long. */
+static void add_group(struct rs_batch *b, const char *bytes, size_t len, int place, uint32_t n)
+{
+	static const struct rs_key key = { .name = RS_SPAN_STR("k"), .plain = true };
+	struct rs_attr *a = rs_arena_alloc(&b->arena, sizeof(*a));
+	struct rs_resource_spans *rs = rs_batch_add_resource(b);
+	struct rs_scope_spans *ss = rs_batch_add_scope(b, rs);
+	struct str text = str_of(bytes, len);
+
+	*a = (struct rs_attr){ &key, { .type = RS_VAL_STR, .len = (uint32_t)len, .str = bytes } };
+	if (place == 0)
+		rs->resource.attrs = (struct rs_attrs){ .a = a, .n = 1 };
+	else if (place == 1)
+		ss->scope.attrs = (struct rs_attrs){ .a = a, .n = 1 };
+	else if (place == 2)
+		ss->scope.name = text;
+	else if (place == 3)
+		ss->schema_url = text;
+	else
+		rs->schema_url = text;
+	for (; n; n--) {
+		struct rs_span *s = rs_batch_add_span(b, ss);
+
+		s->trace_id[0] = s->span_id[0] = 1;
+	}
+}
+
+/* Messages of `max` bytes that b becomes: readable, with all their spans, and without empty groups. */
+static void encode_small(const char *format, size_t max, const struct rs_batch *b,
+			 struct rs_encode *run)
+{
+	struct rs_encoder_opts opts = { .max_payload = max };
+	uint32_t before = 0;
+	struct rs_encoder *e;
+
+	*run = (struct rs_encode){ .batch = b };
+	assert_int_equal(rs_encoder_new(format, &pool, &opts, &e), 0);
+	for (;;) {
+		struct rs_read_error why;
+		struct rs_batch got;
+		struct str s;
+
+		assert_int_equal(rs_encode(e, run), 0);
+		if (!run->out.niov)
+			break;
+		s = str_of(run->out.iov[0].iov_base, run->out.len);
+		rs_batch_init(&got, 0);
+		assert_int_equal(strcmp(format, "otlp-json") ? rs_read_otlp_pb(&got, s, &why)
+							     : rs_read_otlp_json(&got, s, &why),
+				 0);
+		assert_int_equal(got.nspans, run->spans - before);
+		for (const struct rs_resource_spans *rs = got.first; rs; rs = rs->next) {
+			assert_non_null(rs->first);
+			for (const struct rs_scope_spans *ss = rs->first; ss; ss = ss->next)
+				assert_non_null(ss->first);
+		}
+		before = run->spans;
+		rs_batch_release(&got);
+		rs_payload_release(&run->out);
+	}
+	assert_true(run->done);
+	rs_encoder_free(e);
+}
+
+/* Heads that leave no room cost their own spans at most, and nothing where a message of their own has room. */
+static void long_heads(void **st)
+{
+	static const char *const formats[] = { "otlp-json", "otlp-proto" };
+	static const size_t lens[] = { 2000, 3900, 60000, 100000 };
+	enum {
+		MAX = 5000,
+		ROOM = 100000
+	};
+	char *bytes = malloc(ROOM);
+
+	(void)st;
+	memset(bytes, 'x', ROOM);
+	for (int f = 0; f < 2; f++) {
+		for (int place = 0; place < 5; place++) {
+			for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+				uint32_t big = lens[i] > MAX ? 3 : 0;
+				struct rs_encode run;
+				struct rs_batch b;
+
+				rs_batch_init(&b, 0);
+				add_group(&b, bytes, lens[i], place, 1);
+				add_group(&b, bytes, 10, 0, 2);
+				add_group(&b, bytes, lens[i], place, 2);
+				add_group(&b, bytes, 3000, 1, 1);
+				encode_small(formats[f], MAX, &b, &run);
+				assert_int_equal(run.skipped[RS_SKIP_TOO_BIG], big);
+				assert_int_equal(run.spans, b.nspans - big);
+				rs_batch_release(&b);
+			}
+		}
+	}
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,7 +569,7 @@ int main(void)
 		cmocka_unit_test(refused),    cmocka_unit_test(bad_ids),
 		cmocka_unit_test(open_enums), cmocka_unit_test(refused_pb),
 		cmocka_unit_test(deep),	      cmocka_unit_test(widths),
-		cmocka_unit_test(parts),
+		cmocka_unit_test(parts),      cmocka_unit_test(long_heads),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
