@@ -77,10 +77,10 @@ struct rs_scratch {
 	__u64 base;	  /* the buffer, or the user's array of iovecs */
 	__u32 niov;	  /* iovecs in the array; 0: base is the buffer */
 	__u32 first;	  /* index of iov[0] in the array */
-	__u32 start;	  /* position in the segment where iov[0] begins */
+	__u32 start;	  /* position in the segment where iov[0] begins; minus what is before it */
 	__u32 loaded;	  /* iov[] holds something */
 	__u32 mark;	  /* index of an iovec at or before all that will be asked for, */
-	__u32 mark_start; /* and its position; 0 but while frames are followed */
+	__u32 mark_start; /* and its position; 0 but while frames are followed, or text is in pieces */
 	struct {
 		__u64 base, len;
 	} iov[RS_IOV_WIN];

@@ -167,7 +167,7 @@ static __noinline void rustls_seals(struct pt_regs *ctx, struct rs_tls_text *x)
 		return;
 	type = type_of(&m);
 	len = m.w[0] ? m.w[3] - m.w[2] : m.w[2];
-	if (type == TYPE_MAX || !len || len > TEXT_MAX || (m.w[0] && m.w[3] < m.w[2]))
+	if (type == TYPE_MAX || !len || len > TEXT_MAX || (m.w[0] && (!m.w[1] || m.w[3] < m.w[2])))
 		return;
 	if (opened && type == TYPE_HANDSHAKE && first_byte(&m) == FINISHED) {
 		fresh.conn = opened;
@@ -182,9 +182,9 @@ static __noinline void rustls_seals(struct pt_regs *ctx, struct rs_tls_text *x)
 		x->t = rs_tls_of_conn(key.tgid, sealer->conn);
 		x->seg.dir = RS_DIR_OUT;
 		x->seg.len = len;
-		x->buf = m.w[1];
-		x->pieces = m.w[0];
-		x->skip = m.w[2];
+		x->buf = m.w[0] ? m.w[0] : m.w[1];
+		x->pieces = m.w[0] ? m.w[1] : 0;
+		x->skip = m.w[0] ? m.w[2] : 0;
 		return;
 	}
 	t->sealed.obj = key.obj;

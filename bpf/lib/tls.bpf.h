@@ -433,22 +433,18 @@ static __always_inline void rs_tls_unplaced(__u32 tgid)
  */
 int rs_tls_capture(struct rs_conn *c, __u32 slot);
 
-/* Plain text as a probe finds it, in one piece or in several. */
+/* Plain text as a probe finds it, which was read or written just now. */
 struct rs_tls_text {
-	struct rs_tls *t; /* NULL: there is none */
+	struct rs_tls *t; /* its session, whose t->c.id is known; NULL: there is none */
 	struct rs_segment seg;
-	__u64 buf;
+	__u64 buf;    /* where it is, or where the array of its pieces is: struct iovec */
 	__u64 task;   /* as in struct rs_ev_data */
-	__u64 pieces; /* 0, or where in user memory an array of them is: where and how long, words */
-	__u64 skip;   /* bytes of the pieces that come before it */
+	__u32 pieces; /* how many; 0: buf is the text */
+	__u32 skip;   /* bytes of the pieces that come before it */
 };
 
-/*
- * Plain text of a session: n bytes at buf, which were read or written just now. t->c.id is known. Call from
- * programs of uprobes. task: as in struct rs_ev_data.
- */
-static __always_inline void rs_tls_emit(struct rs_tls *t, const struct rs_segment *seg, __u64 buf,
-					__u64 task)
+/* Call from programs of uprobes. */
+static __always_inline void rs_tls_emit(const struct rs_tls_text *x)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 slot = rs_tls_slot_take();
@@ -458,21 +454,23 @@ static __always_inline void rs_tls_emit(struct rs_tls *t, const struct rs_segmen
 	s = slot < RS_SLOT_IN ? rs_scratch_get(slot) : NULL;
 	if (!s) {
 		rs_count(RS_N_TLS_BUSY);
-		rs_take(&t->c.off[seg->dir & 1], seg->len, true);
+		rs_take(&x->t->c.off[x->seg.dir & 1], x->seg.len, true);
 		return;
 	}
 	s->wake = BPF_RB_NO_WAKEUP;
-	s->base = buf;
-	s->niov = 0;
+	s->base = x->buf;
+	s->niov = x->pieces;
+	s->mark_start = -x->skip;
 	s->ev.tgid = pid_tgid >> 32;
 	s->ev.tid = (__u32)pid_tgid;
 	s->ev.slept = rs_slept();
-	s->ev.task = task;
-	s->ev.dir = seg->dir;
-	s->ev.seq = seg->seq;
-	s->ev.len = seg->len;
-	s->ev.h.ts_ns = seg->ts_ns;
-	rs_tls_capture(&t->c, slot);
+	s->ev.task = x->task;
+	s->ev.dir = x->seg.dir;
+	s->ev.seq = x->seg.seq;
+	s->ev.len = x->seg.len;
+	s->ev.h.ts_ns = x->seg.ts_ns;
+	rs_tls_capture(&x->t->c, slot);
+	s->mark_start = 0;
 	rs_tls_slot_give(slot);
 }
 

@@ -44,7 +44,7 @@ __noinline int rs_gather(__u32 slot, __u32 pos, __u32 want, __u32 at)
 	at_iov = &s->cursor;
 	at_iov->done = 0;
 	at_iov->more = 0;
-	if (!s->loaded || pos < s->start) {
+	if (!s->loaded || (__s32)(pos - s->start) < 0) {
 		at_iov->index = s->mark;
 		at_iov->start = s->mark_start;
 	} else {
@@ -302,7 +302,8 @@ __noinline int rs_frame(__u32 slot)
 		return 0;
 	cur = &s->cursor;
 	f = &s->frames;
-	if (s->loaded && s->start <= s->pos) { /* what is looked at may be looked at again */
+	if (s->loaded &&
+	    (__s32)(s->pos - s->start) >= 0) { /* what is looked at may be looked at again */
 		s->mark = s->first;
 		s->mark_start = s->start;
 	}

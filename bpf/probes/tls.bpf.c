@@ -173,14 +173,11 @@ static __noinline void leave(struct pt_regs *ctx, __u64 cookie, struct rs_tls_te
 	x->t = s;
 }
 
-#define PIECES 8 /* of a text that are followed */
-
 SEC("uprobe")
 int rs_text(struct pt_regs *ctx)
 {
 	struct rs_tls_text x = { .seg.source = RS_SRC_TLS };
-	__u64 cookie = bpf_get_attach_cookie(ctx), piece[2] = {};
-	__u32 left, n;
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 
 	switch (cookie & RS_TEXT_KIND) {
 	case RS_GO_READ:
@@ -197,28 +194,8 @@ int rs_text(struct pt_regs *ctx)
 		rustls_seals(ctx, &x);
 		break;
 	}
-	if (!x.t)
-		return 0;
-	if (!x.pieces) {
-		rs_tls_emit(x.t, &x.seg, x.buf, x.task);
-		return 0;
-	}
-	left = x.seg.len;
-	for (int i = 0; i < PIECES && left; i++) {
-		if (bpf_probe_read_user(piece, sizeof(piece),
-					(void *)(x.pieces + i * sizeof(piece))))
-			break;
-		if (x.skip >= piece[1]) {
-			x.skip -= piece[1];
-			continue;
-		}
-		n = piece[1] - x.skip < left ? piece[1] - x.skip : left;
-		x.seg.len = n;
-		rs_tls_emit(x.t, &x.seg, piece[0] + x.skip, x.task);
-		x.skip = 0;
-		left -= n;
-	}
-	rs_take(&x.t->c.off[x.seg.dir & 1], left, true);
+	if (x.t)
+		rs_tls_emit(&x);
 	return 0;
 }
 

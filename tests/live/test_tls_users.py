@@ -137,14 +137,14 @@ class Rustls(Brought):
         agent = self.agent("--port", str(port), "--port", str(web))
         clients = {}  # what they ask begins with their way, their port, and perhaps wants much
         for how, at, prefix in (("get", port, f"get{port}-"), ("get", web, f"get{web}-"), ("std", port, f"std{port}-"),
-                                ("std", web, f"std{web}-"), ("get", port, f"big/c{port}-")):
+                                ("std", web, f"std{web}-"), ("get", port, f"big/c{port}-"), ("get", port, f"many/c{port}-")):
             clients[prefix] = self.warm(agent, [peer, how, str(at), str(COUNT), prefix], "rustls-peer")
         for client in clients.values():
             self.go(client)
         with open(self.place.path("body"), "wb") as f:
             f.write(bytes(300000))
         ways = {  # what curl asks, in how many connections
-            "two": [], "one": ["--http1.1"], "old": ["--tls-max", "1.2"], "big/s": [],
+            "two": [], "one": ["--http1.1"], "many/1": ["--http1.1"], "many/2": [], "old": ["--tls-max", "1.2"], "big/s": [],
             "chacha": ["--http1.1", "--tls13-ciphers", "TLS_CHACHA20_POLY1305_SHA256"],
             "elder": ["--tls-max", "1.2", "--ciphers", "ECDHE-ECDSA-CHACHA20-POLY1305"],
             "post": ["-X", "GET", "--data-binary", "@" + self.place.path("body"), "-H", "Expect:"]}

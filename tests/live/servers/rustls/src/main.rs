@@ -43,10 +43,28 @@ fn client_config() -> Arc<rustls::ClientConfig> {
     Arc::new(rustls::ClientConfig::builder().dangerous().with_custom_certificate_verifier(Arc::new(Trusting)).with_no_client_auth())
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+/// A body in pieces that are all there at once, without a length.
+struct Pieces(u32);
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = hyper::Error;
+    fn poll_frame(mut self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>)
+        -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>> {
+        if self.0 == 0 { return std::task::Poll::Ready(None); }
+        self.0 -= 1;
+        std::task::Poll::Ready(Some(Ok(hyper::body::Frame::data(Bytes::from(vec![b'y'; 100])))))
+    }
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<http_body_util::Either<Full<Bytes>, Pieces>>, hyper::Error> {
+    if request.uri().path().starts_with("/many/") {
+        request.into_body().collect().await?;
+        return Ok(Response::new(http_body_util::Either::Right(Pieces(40))));
+    }
     let big = request.uri().path().starts_with("/big/");
     request.into_body().collect().await?;
-    Ok(Response::new(Full::new(if big { Bytes::from(vec![b'x'; 100_000]) } else { Bytes::from_static(b"hello\n") })))
+    let body = Full::new(if big { Bytes::from(vec![b'x'; 100_000]) } else { Bytes::from_static(b"hello\n") });
+    Ok(Response::new(http_body_util::Either::Left(body)))
 }
 
 async fn serve(port: u16, key: &str, cert: &str) {
