@@ -89,12 +89,12 @@ struct page {
 static void open_page(struct page *p)
 {
 	struct termios t;
+	static const int ours[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		sigaddset(&set, ours[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	p->signals = signalfd(-1, &set, SFD_CLOEXEC);
 	p->keys = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &p->before);
@@ -115,6 +115,19 @@ static void close_page(struct page *p)
 	close(p->signals);
 }
 
+/* True: it is to end. Else it was stopped, and goes on: the terminal was the shell's meanwhile. */
+static bool on_signal(struct page *p)
+{
+	struct signalfd_siginfo s;
+
+	if (read(p->signals, &s, sizeof(s)) != sizeof(s) || s.ssi_signo != SIGTSTP)
+		return true;
+	close_page(p);
+	raise(SIGSTOP);
+	open_page(p);
+	return false;
+}
+
 /* For a second, or until a key is pressed. True: it is to end. */
 static bool wait_on_page(struct page *p)
 {
@@ -124,7 +137,9 @@ static bool wait_on_page(struct page *p)
 
 	if (poll(fd, 2, 1000) <= 0)
 		return false;
-	return fd[0].revents || read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q';
+	if (fd[0].revents)
+		return on_signal(p);
+	return read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q';
 }
 
 /* The screen that is to be shown next, malloc'ed. 0, or -errno and *ret_screen NULL. */

@@ -98,14 +98,33 @@ def test_watch_in_terminal():
     """A screen fits, whatever the terminal's size; q and signals end it, and the terminal is as it was."""
     needs_capture()
     ends = {"q": lambda fd, _: os.write(fd, b"xyq"), "^C": lambda fd, _: os.write(fd, b"\x03"),
-            "SIGTERM": lambda _, pid: os.kill(pid, signal.SIGTERM)}
+            "SIGTERM": lambda _, pid: os.kill(pid, signal.SIGTERM), "^\\": lambda fd, _: os.write(fd, b"\x1c")}
     with Dir() as d, Agent("run", "--socket", d("s")):
-        for (rows, columns), (how, act) in zip([(24, 80), (7, 30), (1, 1)], ends.items()):
+        for (rows, columns), (how, act) in zip([(24, 80), (7, 30), (1, 1), (9, 40)], ends.items()):
             out, code, changed = in_terminal(rows, columns, act, "--socket", d("s"))
             expect(code == 0 and not changed, f"{how}: exit code {code}; modes of the terminal: {changed}")
             expect(out.startswith("\033[?1049h\033[?7l") and out.endswith("\033[?7h\033[?1049l"), f"{how}: {out[-60:]!r}")
             for screen in out.split("\033[H\033[J")[1:-1]:
                 expect(screen.count("\n") < rows and screen.startswith("\033[1mringspan"), f"{rows} rows: {screen!r}")
+
+
+def test_watch_stopped():
+    """While it is stopped the terminal is the shell's: as it was, with the cursor; then it goes on."""
+    needs_capture()
+    found = []
+
+    def act(fd, pid):
+        os.kill(pid, signal.SIGTSTP)
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+        found.append(termios.tcgetattr(fd)[3] & (termios.ICANON | termios.ECHO))
+        os.kill(pid, signal.SIGCONT)
+        os.write(fd, b"q")
+
+    with Dir() as d, Agent("run", "--socket", d("s")):
+        out, code, changed = in_terminal(24, 80, act, "--socket", d("s"))
+        expect(code == 0 and not changed, f"exit code {code}; modes of the terminal: {changed}")
+        expect(found == [termios.ICANON | termios.ECHO], f"stopped, keys are not the shell's: {found}")
+        expect(out.count("\033[?1049h") == out.count("\033[?1049l") == 2, f"not left and entered again: {out[-300:]!r}")
 
 
 def test_second_agent():
