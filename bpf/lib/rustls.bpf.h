@@ -101,8 +101,10 @@ static __noinline void rustls_opened(struct pt_regs *ctx, struct rs_tls_text *x)
 	t->taken = t->mark[RS_DIR_IN] = t->n[RS_DIR_IN];
 	s = rs_tls_of_conn(pid_tgid >> 32, t->conn[RS_DIR_IN]);
 	/* Both directions begin together, or what is read would be taken for an answer to something else. */
-	if (!s || !s->direct)
+	if (!s || !s->direct) {
+		rs_tls_unplaced(pid_tgid >> 32);
 		return;
+	}
 	x->t = s;
 	x->seg.dir = RS_DIR_IN;
 	x->seg.seq = seq;
@@ -180,6 +182,8 @@ static __noinline void rustls_seals(struct pt_regs *ctx, struct rs_tls_text *x)
 	sealer = bpf_map_lookup_elem(&rs_tls_sealers, &key);
 	if (type == TYPE_DATA && sealer && sealer->sure) {
 		x->t = rs_tls_of_conn(key.tgid, sealer->conn);
+		if (x->t)
+			x->t->direct = 1; /* it may be made anew: there is only so much room */
 		x->seg.dir = RS_DIR_OUT;
 		x->seg.len = len;
 		x->buf = m.w[0] ? m.w[0] : m.w[1];
