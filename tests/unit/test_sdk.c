@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "meta/proc.h"
 #include "meta/sdk.h"
 #include "unit.h"
 
@@ -138,12 +139,47 @@ static void test_own_process(void **state)
 	munmap(h, 4096);
 }
 
+/* A program takes a moment until it publishes: it is looked at again then, also if another one was there before it. */
+static void test_looked_at_again(void **state)
+{
+	struct rs_counters n = { 0 };
+	struct rs_procs procs;
+	struct rs_proc *p;
+
+	(void)state;
+	rs_procs_init(&procs, 4, true, NULL, &n);
+	p = rs_procs_get(&procs, (uint32_t)getpid(), 0, 0, STR("sh"));
+	assert_non_null(p);
+	for (int program = 0; program < 2; program++) {
+		void *h;
+		int fd;
+
+		for (int i = 0; i < 20; i++)
+			rs_procs_tick(&procs, p);
+		assert_false(p->published);
+		rs_procs_exec(&procs, p, STR("app"));
+		assert_false(p->published);
+		fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+		assert_true(fd >= 0 && ftruncate(fd, 4096) == 0);
+		h = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		assert_true(h != MAP_FAILED);
+		close(fd);
+		for (int i = 0; i < 20; i++)
+			rs_procs_tick(&procs, p);
+		assert_true(p->published && p->sdk);
+		munmap(h, 4096);
+		rs_procs_exec(&procs, p, STR("sh"));
+	}
+	rs_procs_release(&procs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_own_process),
+		cmocka_unit_test(test_looked_at_again),
 	};
 
 	return cmocka_run_group_tests_name("sdk", tests, NULL, NULL);

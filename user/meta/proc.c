@@ -535,6 +535,16 @@ static void set_comm(struct rs_proc *p, struct str comm)
 	memcpy(p->comm, comm.ptr, comm.len);
 }
 
+/* What was found out about the program before is not so of this one. */
+static void begin_program(struct rs_procs *ps, struct rs_proc *p, struct str comm)
+{
+	p->facts.nports = 0;
+	p->sdk_ticks = 0;
+	p->opaque = false;
+	set_comm(p, comm);
+	learn(ps, p);
+}
+
 /* Room for one more: the first in turn that holds no connection and was not heard of since its last turn. */
 static void evict(struct rs_procs *ps)
 {
@@ -570,10 +580,9 @@ struct rs_proc *rs_procs_get(struct rs_procs *ps, uint32_t tgid, uint64_t start_
 		p->cgroup = cgroup;
 		p->wait_until_ns = 0;
 		p->exited = false;
-		p->spans = p->requests = p->errors = 0;
-		p->facts.nports = 0;
-		set_comm(p, comm);
-		learn(ps, p);
+		p->spans = p->requests = p->errors = p->plain_bytes = 0;
+		p->tls_unknown = p->tls_missed = 0;
+		begin_program(ps, p, comm);
 		return p;
 	}
 	if (ps->pool.in_use == ps->pool.max)
@@ -628,8 +637,6 @@ void rs_procs_execed(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns)
 
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm)
 {
-	p->facts.nports = 0;
 	p->decision.state = RS_DECIDED_TRACE; /* the kernel side has forgotten what it was told */
-	set_comm(p, comm);
-	learn(ps, p);
+	begin_program(ps, p, comm);
 }
