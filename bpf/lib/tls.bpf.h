@@ -244,7 +244,10 @@ static __noinline void rs_tls_note(struct rs_conn *c, struct rs_scratch *s, __u3
 	t->n[dir]++;
 }
 
-/* The thread moved bytes of a connection that is not followed: the plain text that comes next can be that one's. */
+/*
+ * The thread moved bytes that are no TLS records of a connection that is followed. They can be such all the same: of one that
+ * is left out, or behind what was not TLS yet (PostgreSQL, SMTP). Then the plain text that comes next is that one's.
+ */
 static __always_inline void rs_tls_elsewhere(__u32 tid)
 {
 	struct rs_tls_thread *t = rs_cfg.tls ? bpf_map_lookup_elem(&rs_tls_threads, &tid) : NULL;

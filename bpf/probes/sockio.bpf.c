@@ -189,10 +189,12 @@ static __always_inline void transfer(struct sock *sk, __u32 slot, enum rs_ev_dir
 	if (c->tcp)
 		sequence(c, s, sk, &seg, tid);
 	seg.nodata = (flags & MSG_TRUNC && dir == RS_DIR_IN) || !locate(s, sk, task, regs);
-	if (rs_tls_segment(c, s, slot, &seg))
+	if (rs_tls_segment(c, s, slot, &seg)) {
 		rs_tls_cipher(c, s, slot, &seg);
-	else
-		rs_capture(c, s, slot, &seg, true);
+		return;
+	}
+	rs_tls_elsewhere(tid);
+	rs_capture(c, s, slot, &seg, true);
 }
 
 /* Not, or not yet, taken from the stream. */

@@ -199,10 +199,12 @@ static __always_inline void sys_exit(struct pt_regs *regs, long ret, enum rs_sys
 	if (kind == RS_SYS_MMSG && ret > 1)
 		kind = RS_SYS_NONE;
 	seg.nodata = (flags & MSG_TRUNC) || !rs_locate(s, regs, kind);
-	if (rs_tls_segment(c, s, slot, &seg))
+	if (rs_tls_segment(c, s, slot, &seg)) {
 		rs_tls_cipher(c, s, slot, &seg);
-	else
-		rs_capture(c, s, slot, &seg, fetch);
+		return;
+	}
+	rs_tls_elsewhere(tid);
+	rs_capture(c, s, slot, &seg, fetch);
 }
 
 SEC("tp_btf/sys_exit")

@@ -452,6 +452,14 @@ class Tls(TlsTest):
             want = {k: n for k, n in wants(how).items() if int(k[1].split(".")[1]) % 2 == 0}
             self.assert_same(spans.where(CLIENT, None, "/" + how).triples(), collections.Counter(want), how)
 
+    def test_behind(self):
+        """TLS that begins behind something else is not followed, and not taken for another connection's either."""
+        web = self.nginx()
+        agent = self.agent()
+        client = self.place.spawn([sys.executable, SERVERS + "/tls.py", "behind", str(web), str(COUNT), "behind", self.key, self.cert])
+        self.assertEqual(client.wait(60 * SLOW), 0)
+        self.both(agent.stop(), web, client.pid, "behind")
+
     def test_rule(self):
         """A rule's own word on TLS, for both ends of a port's connections."""
         read, left = self.script("serve"), self.script("serve")

@@ -2,13 +2,16 @@
 """HTTPS in Python's two ways: over the socket (ssl.SSLSocket), and through memory (asyncio).
 
 tls.py serve|serve-aio PORT KEY CERT; tls.py get|get-aio PORT COUNT PREFIX PARALLEL; tls.py turns|turns-aio PORT,PORT COUNT PREFIX: a
-connection each, to one port and the other in turn
+connection each, to one port and the other in turn; tls.py behind PORT COUNT PREFIX KEY CERT: half of them each before and after as
+many on a connection of its own on which TLS begins behind something else
 """
 import asyncio
 import http.client
 import http.server
+import socket
 import ssl
 import sys
+import threading
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -59,14 +62,40 @@ async def get_aio(port, numbers, prefix, parallel):
     await asyncio.gather(*(one(i) for i in range(parallel)))
 
 
-def get(port, numbers, prefix):
-    connection = http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
+def get(port, numbers, prefix, connection=None):
+    connection = connection or http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context())
     for i in numbers:
         connection.request("GET", f"/{prefix}{i}")
         response = connection.getresponse()
         response.read()
         assert response.status == 200
-    connection.close()
+    return connection
+
+
+def upgrade(listener, context):
+    s = listener.accept()[0]
+    s.recv(8)
+    s.sendall(b"S")
+    s = context.wrap_socket(s, server_side=True)
+    while s.recv(4096):
+        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+def behind(port, numbers, prefix, key, cert):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=upgrade, args=(listener, context), daemon=True).start()
+    half = len(numbers) // 2
+    connection = get(port, numbers[:half], prefix)
+    s = socket.create_connection(listener.getsockname())
+    s.sendall(b"\0\0\0\x08\x04\xd2\x16\x2f")  # PostgreSQL's SSLRequest
+    assert s.recv(1) == b"S"
+    s = ssl._create_unverified_context().wrap_socket(s)
+    for i in numbers:
+        s.sendall(f"GET /{prefix}behind{i} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert s.recv(4096)
+    get(port, numbers[half:], prefix, connection)
 
 
 def main():
@@ -85,7 +114,9 @@ def main():
         ports = port.split(",")
         for i in numbers:
             at = int(ports[i % len(ports)])
-            asyncio.run(get_aio(at, [i], prefix, 1)) if how == "turns-aio" else get(at, [i], prefix)
+            asyncio.run(get_aio(at, [i], prefix, 1)) if how == "turns-aio" else get(at, [i], prefix).close()
+    elif how == "behind":
+        behind(int(port), numbers, prefix, *rest[2:])
     elif how == "get-aio":
         asyncio.run(get_aio(int(port), numbers, prefix, int(rest[2])))
     else:
