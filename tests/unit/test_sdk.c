@@ -158,12 +158,15 @@ static void test_looked_at_again(void **state)
 			rs_procs_tick(&procs, p);
 		assert_false(p->published);
 		rs_procs_exec(&procs, p, STR("app"));
+		for (int i = 0; i < 20; i++) /* it is not ready yet, and nothing comes of it */
+			rs_procs_tick(&procs, p);
 		assert_false(p->published);
 		fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
 		assert_true(fd >= 0 && ftruncate(fd, 4096) == 0);
 		h = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		assert_true(h != MAP_FAILED);
 		close(fd);
+		assert_ptr_equal(rs_procs_get(&procs, p->tgid, 0, 0, STR_NONE), p);
 		for (int i = 0; i < 20; i++)
 			rs_procs_tick(&procs, p);
 		assert_true(p->published && p->sdk);

@@ -498,7 +498,8 @@ void rs_procs_tick(struct rs_procs *ps, struct rs_proc *p)
 {
 	struct rs_sdk sdk;
 
-	if (!ps->live || p->published || !p->described || p->sdk_ticks >= SDK_TICKS ||
+	/* A program that was just executed may take long until it is ready: it is when it is heard of. */
+	if (!ps->live || p->published || !p->described || !p->used || p->sdk_ticks >= SDK_TICKS ||
 	    ++p->sdk_ticks < SDK_TICKS)
 		return;
 	if (rs_sdk_find(p->tgid, &sdk) == 0 && (sdk.header || (sdk.present && !p->sdk)))
@@ -638,5 +639,6 @@ void rs_procs_execed(struct rs_procs *ps, uint32_t tgid, uint64_t start_ns)
 void rs_procs_exec(struct rs_procs *ps, struct rs_proc *p, struct str comm)
 {
 	p->decision.state = RS_DECIDED_TRACE; /* the kernel side has forgotten what it was told */
+	p->used = false;
 	begin_program(ps, p, comm);
 }

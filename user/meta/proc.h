@@ -31,7 +31,7 @@ struct rs_proc {
 	uint32_t nconns;
 	uint32_t nheld; /* finished requests that are held back: it must stay */
 	bool exited;
-	bool used;		     /* since the table last looked for one to give up */
+	bool used; /* heard of since the table last looked for one to give up, and since its program began */
 	uint8_t strays;		     /* records that came though it is not traced */
 	bool described;		     /* its environment was read */
 	bool sdk;		     /* runs an OpenTelemetry SDK, which makes spans of its own */
