@@ -66,7 +66,7 @@ def measure(args, load, processes, connections, port):
             forget_resident(agent.pid)
             work.stdin.write("\n")
             work.stdin.flush()
-            sent, answered, late, took, load_cpu = work.stdout.readline().split()
+            sent, answered, late, took, load_cpu, control = work.stdout.readline().split()
             time.sleep(1)
             after = status(sock)
             rss = most_resident(agent.pid)
@@ -83,7 +83,7 @@ def measure(args, load, processes, connections, port):
             if v > ledger(before).get(k, 0) and k not in NO_LOSS}
     return {"processes": processes, "connections": connections, "requests": int(answered), "sent": int(sent),
             "late": int(late), "rate": int(answered) / float(took), "spans": spans, "lost": lost,
-            "us": (cpu(after) - cpu(before)) / 1000 / int(answered), "load_us": int(load_cpu) / 1000 / int(answered), "rss": rss,
+            "us": (cpu(after) - cpu(before)) / 1000 / int(answered), "load_us": int(load_cpu) / 1000 / int(answered), "control_us": int(control) / 1000, "rss": rss,
             "maps": after["usage"]["map_bytes"]}
 
 
@@ -107,7 +107,8 @@ def main():
     show("small", small)
     node = measure(args, args.load, args.processes, args.connections, args.port)
     show("node", node)
-    print(f"node/small: CPU per request {node['us'] / small['us']:.2f}, requests/s {node['rate'] / small['rate']:.2f},"
+    print(f"node/small: CPU per request {node['us'] / small['us']:.2f} (a program that touches no memory, woken as often:"
+          f" {node['control_us'] / small['control_us']:.2f}), requests/s {node['rate'] / small['rate']:.2f},"
           f" memory {node['rss'] / small['rss']:.2f}")
     faults = [f"{n}: {m['requests'] * 2 - m['spans']} spans are missing" for n, m in (("small", small), ("node", node))
               if m["spans"] != 2 * m["requests"]]
