@@ -86,7 +86,7 @@ static __noinline void rustls_opened(struct pt_regs *ctx, struct rs_tls_text *x)
 		return;
 	if (!came_with(t, at, end)) {
 		if (type == RS_TLS_APP)
-			rs_tls_unplaced(pid_tgid >> 32);
+			rs_tls_unplaced(pid_tgid >> 32, t);
 		return;
 	}
 	t->record = at;
@@ -102,7 +102,7 @@ static __noinline void rustls_opened(struct pt_regs *ctx, struct rs_tls_text *x)
 	s = rs_tls_of_conn(pid_tgid >> 32, t->conn[RS_DIR_IN]);
 	/* Both directions begin together, or what is read would be taken for an answer to something else. */
 	if (!s || !s->direct) {
-		rs_tls_unplaced(pid_tgid >> 32);
+		rs_tls_unplaced(pid_tgid >> 32, t);
 		return;
 	}
 	x->t = s;
@@ -203,7 +203,7 @@ static __noinline void rustls_seals(struct pt_regs *ctx, struct rs_tls_text *x)
 			sealer->lost += len;
 		else
 			bpf_map_update_elem(&rs_tls_sealers, &key, &fresh, BPF_NOEXIST);
-		rs_tls_unplaced(key.tgid);
+		rs_tls_unplaced(key.tgid, t);
 	}
 }
 

@@ -66,7 +66,7 @@ struct rs_tls_thread {
 	__u32 mark[2]; /* n when the call under way began */
 	__u32 taken;   /* n[IN] at the last return of a read */
 	__u32 last_seq, last_len; /* of the last transfer IN */
-	__u32 pad_;
+	__u32 elsewhere;	  /* what it moved last were no TLS records, or none that are followed */
 	__u64 last_buf; /* and where its bytes were put; 0: not known, or in several places */
 	__u64 record,
 		record_end; /* rustls: of what came with it, what was decrypted last, and where it ended */
@@ -224,6 +224,7 @@ static __noinline void rs_tls_note(struct rs_conn *c, struct rs_scratch *s, __u3
 	if (!t)
 		return;
 	t->opened = 0;
+	t->elsewhere = 0;
 	if (dir == RS_DIR_IN) {
 		t->last_seq = seg->seq;
 		t->last_len = seg->len;
@@ -257,6 +258,7 @@ static __always_inline void rs_tls_elsewhere(__u32 tid)
 	t->conn[RS_DIR_IN] = t->conn[RS_DIR_OUT] = 0;
 	t->last_buf = t->record = t->record_end = t->opened = 0;
 	t->sealed.kind = RS_SEALED_NOTHING;
+	t->elsewhere = 1;
 }
 
 /*
@@ -422,9 +424,9 @@ static __always_inline bool rs_tls_all_followed(__u32 tgid)
 }
 
 /* Plain text whose connection is not known. */
-static __always_inline void rs_tls_unplaced(__u32 tgid)
+static __always_inline void rs_tls_unplaced(__u32 tgid, const struct rs_tls_thread *t)
 {
-	if (rs_tls_all_followed(tgid))
+	if (!t->elsewhere && rs_tls_all_followed(tgid))
 		rs_count(RS_N_TLS_UNPLACED);
 	else
 		rs_count(RS_N_TLS_ELSEWHERE);

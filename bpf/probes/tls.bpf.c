@@ -158,7 +158,7 @@ static __noinline void leave(struct pt_regs *ctx, __u64 cookie, struct rs_tls_te
 		return;
 	if (!s->c.id) {
 		if (t->n[0] || t->n[1]) /* else its connections are none of ours */
-			rs_tls_unplaced(key.tgid);
+			rs_tls_unplaced(key.tgid, t);
 		return;
 	}
 	x->seg.dir = dir;

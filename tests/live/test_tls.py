@@ -458,7 +458,9 @@ class Tls(TlsTest):
         agent = self.agent()
         client = self.place.spawn([sys.executable, SERVERS + "/tls.py", "behind", str(web), str(COUNT), "behind", self.key, self.cert])
         self.assertEqual(client.wait(60 * SLOW), 0)
+        losses = agent.losses()
         self.both(agent.stop(), web, client.pid, "behind")
+        self.assertEqual(losses, {}, "the agent lost records or spans")
 
     def test_rule(self):
         """A rule's own word on TLS, for both ends of a port's connections."""
